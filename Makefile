@@ -1,0 +1,36 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+USER_STAMP := $(VENV)/.usable
+
+.PHONY: demo test lint bench clean
+
+demo: $(USER_STAMP)  ## set up, then simulate a real scientific workflow under three policies
+	$(BIN)/tradewind demo --out demo
+
+test: $(STAMP)  ## set up, then run all tests
+	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+lint: $(STAMP)  ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)  ## measure speed beside peers
+	$(BIN)/python -m benchmarks --json out/benchmarks.json
+
+clean:
+	rm -rf $(VENV) demo out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(USER_STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
+	touch $@
+
+$(STAMP): $(USER_STAMP) requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	touch $@

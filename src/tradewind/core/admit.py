@@ -1,0 +1,140 @@
+"""Admission: every decision of a policy is checked against the facts at the moment it is applied.
+
+What no longer fits is dropped, and what budget or limits do not allow is cut, each with a notice that says why.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+from tradewind.core.ledger import first_charge, first_periods, paid_back, worth
+from tradewind.core.machines import Fleet, Machine
+from tradewind.core.state import State
+from tradewind.core.transitions import MachineStep, UnitStep
+from tradewind.core.work import READY, Unit
+from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Refunded, Release, Start
+from tradewind.model.units import Money, show_money
+from tradewind.policies.protocol import Place, Rent, Return, Scaling
+
+
+class Admission:
+    """Applies what policies decide, as far as the facts allow."""
+
+    __slots__ = ("_on_paid", "_state", "cause", "out")
+
+    def __init__(self, state: State, on_paid: Callable[[Machine], None]) -> None:
+        self._state = state
+        self._on_paid = on_paid
+        self.cause = 0
+        self.out: list[Command] = []
+
+    def scaling(self, action: Scaling) -> None:
+        """Acquire or release."""
+        if isinstance(action, Rent):
+            self._rent(action)
+        else:
+            self._return(action)
+
+    def place(self, action: Place) -> None:
+        """Start a unit, if it is still ready and the machine has room for it."""
+        unit = cast("Unit", action.unit)
+        machine = cast("Machine", action.machine)
+        if unit.state != READY or not machine.is_up or not self._suits(unit, machine):
+            self._drop(action, f"unit {unit.id} on machine {machine.id}")
+            return
+        demand = unit.need.demand
+        machine.free = tuple(map(int.__sub__, machine.free, demand))
+        machine.move(MachineStep.OCCUPY)
+        machine.running[unit.id] = unit
+        unit.move(UnitStep.START)
+        unit.attempt += 1
+        unit.machine = machine
+        unit.started = now = self._state.now
+        if any(machine.free):
+            machine.fleet.offer(machine)
+        self.out.append(Start(now, self.cause, unit.id, unit.attempt, machine.id))
+
+    def release(self, machine: Machine, because: str) -> None:
+        """Give back a machine that runs nothing."""
+        state = self._state
+        machine.move(MachineStep.RELEASE)
+        kind = machine.kind.type
+        self._refund(machine, paid_back(kind, machine.acquired, machine.paid_until, state.now))
+        self.out.append(Release(state.now, self.cause, machine.id, because))
+        self.forget(machine)
+
+    def forget(self, machine: Machine) -> None:
+        """A machine is no longer held."""
+        now = self._state.now
+        machine.fleet.leave(machine, now)
+        machine.pool.account.withdraw(machine.kind.type, machine.acquired, machine.paid_until, now)
+        self._state.held -= 1
+
+    def renew(self, machine: Machine) -> None:
+        """Pay for another period."""
+        self._charge(machine, machine.kind.type.price, 1)
+
+    def refund_all(self, machine: Machine) -> None:
+        """Pay back all that was charged for a machine."""
+        kind = machine.kind.type
+        periods = (machine.paid_until - machine.acquired) // kind.billing.period
+        self._refund(machine, periods * kind.price)
+
+    def _rent(self, action: Rent) -> None:
+        state = self._state
+        pool = state.all_pools[action.pool.index]
+        kind = state.kinds[action.kind.index]
+        price = worth(kind.type, pool.account.interval)
+        room = kind.type.limit - kind.held
+        available = pool.account.available(state.now)
+        affordable = action.number if price == 0 else max(0, available // price)
+        granted = max(0, min(action.number, room, affordable))
+        if granted < action.number:
+            because = (
+                f"only {room} of {kind.type.limit} machines are left"
+                if room <= affordable
+                else f"{show_money(max(0, available))} of the budget is left, and each takes {show_money(price)}"
+            )
+            self.out.append(Cut(state.now, self.cause, pool.index, kind.index, action.number, granted, because))
+        fleet = pool.fleets[kind.index]
+        for _ in range(granted):
+            self._acquire(fleet, action.because)
+
+    def _acquire(self, fleet: Fleet, because: str) -> None:
+        state = self._state
+        kind = fleet.kind.type
+        machine = Machine(len(state.machines), fleet, state.now, state.now + kind.boot.mean)
+        state.machines.append(machine)
+        state.held += 1
+        fleet.join(machine, state.now)
+        fleet.pool.account.commit(kind)
+        self.out.append(
+            Acquire(state.now, self.cause, machine.id, fleet.kind.index, fleet.pool.index, because),
+        )
+        self._charge(machine, first_charge(kind), first_periods(kind))
+
+    def _return(self, action: Return) -> None:
+        machine = cast("Machine", action.machine)
+        if machine.is_idle:
+            self.release(machine, action.because)
+        else:
+            self._drop(action, f"return of machine {machine.id}")
+
+    def _charge(self, machine: Machine, amount: Money, periods: int) -> None:
+        account = machine.pool.account
+        account.charged += amount
+        machine.paid_until += periods * machine.kind.type.billing.period
+        self.out.append(
+            Charged(self._state.now, self.cause, machine.id, machine.pool.index, amount, machine.paid_until)
+        )
+        self._on_paid(machine)
+
+    def _refund(self, machine: Machine, amount: Money) -> None:
+        if amount:
+            machine.pool.account.refunded += amount
+            self.out.append(Refunded(self._state.now, self.cause, machine.id, machine.pool.index, amount))
+
+    def _suits(self, unit: Unit, machine: Machine) -> bool:
+        return machine.pool is unit.run.pool and machine.kind in unit.need.kinds and machine.fits(unit.need.demand)
+
+    def _drop(self, action: Place | Return, what: str) -> None:
+        self.out.append(Dropped(self._state.now, self.cause, what, f"stale decision: {action.because}"))

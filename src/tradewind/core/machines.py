@@ -1,0 +1,166 @@
+"""Machines, and the fleets of one kind and one tenant with an index of what is free on them.
+
+A fleet groups its machines by what is free on each, a vector of slots and amounts. Machines with one slot fall into one
+group; in general there are as many groups as there are different mixtures running. Looking for room costs
+O(log machines) for each group, and a demand that found none is not looked for again until room has grown.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
+from tradewind.core.work import Unit
+from tradewind.model.machine import MachineType
+from tradewind.model.units import Duration, Time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tradewind.core.pool import Pool
+
+BOOTING, IDLE, BUSY, RELEASED, LOST = map(int, MachineState)
+
+
+class Kind:
+    """A machine type, numbered, and how many machines of it are held by anybody."""
+
+    __slots__ = ("capacity", "held", "index", "type")
+
+    def __init__(self, index: int, type: MachineType, dimensions: Sequence[str]) -> None:
+        offered = dict(type.amounts)
+        self.index = index
+        self.type = type
+        self.capacity = (type.slots, *(offered.get(name, 0) for name in dimensions))
+        self.held = 0
+
+
+class Machine:
+    """A machine that has been acquired."""
+
+    __slots__ = (
+        "acquired",
+        "expected",
+        "fleet",
+        "free",
+        "id",
+        "idle_since",
+        "kind",
+        "paid_until",
+        "pool",
+        "running",
+        "state",
+    )
+
+    def __init__(self, id: int, fleet: "Fleet", acquired: Time, expected: Time) -> None:
+        self.id = id
+        self.fleet = fleet
+        self.kind = fleet.kind
+        self.pool = fleet.pool
+        self.state: int = BOOTING
+        self.free: tuple[int, ...] = fleet.kind.capacity
+        self.running: dict[int, Unit] = {}
+        self.acquired = acquired
+        self.expected = expected
+        self.paid_until = acquired
+        self.idle_since = acquired
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is up and runs nothing."""
+        return self.state == IDLE
+
+    @property
+    def is_booting(self) -> bool:
+        """Whether it has been acquired but cannot work yet."""
+        return self.state == BOOTING
+
+    @property
+    def is_up(self) -> bool:
+        """Whether work can be started on it."""
+        return self.state == IDLE or self.state == BUSY
+
+    def fits(self, demand: tuple[int, ...]) -> bool:
+        """Whether what is free suffices."""
+        return all(have >= want for have, want in zip(self.free, demand, strict=True))
+
+    def move(self, step: MachineStep) -> None:
+        """Take a step that the table allows."""
+        state = MACHINE_ROWS[self.state][step]
+        if state == ILLEGAL:
+            raise IllegalTransitionError(f"machine {self.id}: {step.name} while {MachineState(self.state).name}")
+        self.state = state
+
+
+class Fleet:
+    """The machines of one kind that one tenant holds, those with room indexed by how much of it."""
+
+    __slots__ = ("_area", "_full", "_since", "completed", "groups", "kind", "machines", "pool")
+
+    def __init__(self, kind: Kind, pool: "Pool") -> None:
+        self.kind = kind
+        self.pool = pool
+        self.machines: dict[int, Machine] = {}
+        self.completed = 0
+        self.groups: dict[tuple[int, ...], list[int]] = {}
+        """Numbers of machines by what is free on them, as heaps; entries that no longer hold are skipped when met."""
+        self._full: set[tuple[int, ...]] = set()
+        self._area: Duration = 0
+        self._since: Time = 0
+
+    def machine_time(self, now: Time) -> Duration:
+        """Time for which machines of this fleet have been held so far, added up."""
+        return self._area + len(self.machines) * (now - self._since)
+
+    def join(self, machine: Machine, now: Time) -> None:
+        """A machine has been acquired."""
+        self._account(now)
+        self.machines[machine.id] = machine
+        self.kind.held += 1
+
+    def leave(self, machine: Machine, now: Time) -> None:
+        """A machine has been released or lost."""
+        self._account(now)
+        del self.machines[machine.id]
+        self.kind.held -= 1
+
+    def offer(self, machine: Machine) -> None:
+        """A machine has gained room."""
+        free = machine.free
+        self._full.clear()
+        group = self.groups.get(free)
+        if group is None:
+            self.groups[free] = [machine.id]
+            return
+        if len(group) > 16 + 2 * len(self.machines):  # mostly entries that no longer hold
+            machines = self.machines
+            group[:] = {m for m in group if m in machines and machines[m].free == free and machines[m].is_up}
+            heapify(group)
+        heappush(group, machine.id)
+
+    def first_with(self, demand: tuple[int, ...]) -> Machine | None:
+        """The machine with the smallest number that has room for a demand."""
+        if demand in self._full:
+            return None
+        machines = self.machines
+        best: Machine | None = None
+        spent = None
+        for free, group in self.groups.items():
+            if any(have < want for have, want in zip(free, demand, strict=True)):
+                continue
+            while group:
+                machine = machines.get(group[0])
+                if machine is not None and machine.free == free and (machine.state == IDLE or machine.state == BUSY):
+                    if best is None or machine.id < best.id:
+                        best = machine
+                    break
+                heappop(group)
+            else:
+                spent = [free] if spent is None else [*spent, free]
+        for free in spent or ():
+            del self.groups[free]
+        if best is None:
+            self._full.add(demand)
+        return best
+
+    def _account(self, now: Time) -> None:
+        self._area = self.machine_time(now)
+        self._since = now

@@ -1,0 +1,94 @@
+"""Pools: one tenant's ready work and machines, indexed so that a match is found without looking at all of either."""
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from tradewind.core.ledger import Account
+from tradewind.core.machines import Fleet, Kind, Machine
+from tradewind.core.work import READY, Need, Run, Unit
+from tradewind.model.tenant import Tenant
+
+_ID_BITS = 40
+_ID_MASK = (1 << _ID_BITS) - 1
+
+
+class Pool:
+    """One tenant's runs, ready units, machines and money."""
+
+    __slots__ = ("_units", "account", "delayed", "fleets", "index", "is_unsettled", "needs", "queues", "runs", "tenant")
+
+    def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: list[Unit]) -> None:
+        self.index = index
+        self.tenant = tenant
+        self.account = Account(tenant)
+        self.fleets = tuple(Fleet(kind, self) for kind in kinds)
+        self.runs: dict[int, Run] = {}
+        self.queues: dict[int, list[int]] = {}
+        """Ready units by need, as heaps of rank and number; entries that no longer hold are skipped when met."""
+        self.needs: dict[int, Need] = {}
+        self.delayed: dict[int, Unit] = {}
+        self.is_unsettled = False
+        self._units = units
+
+    def enqueue(self, unit: Unit, rank: int) -> None:
+        """A unit has become ready."""
+        key = rank << _ID_BITS | unit.id
+        if unit.queued and unit.key == key:
+            return  # its old entry holds again
+        unit.key = key
+        unit.queued = True
+        queue = self.queues.get(unit.need.index)
+        if queue is None:
+            self.queues[unit.need.index] = [key]
+            self.needs[unit.need.index] = unit.need
+        else:
+            heappush(queue, key)
+
+    def best_match(self) -> tuple[Unit, Machine] | None:
+        """The first ready unit, by rank, for which there is room, and the first machine that has it."""
+        units = self._units
+        best: tuple[Unit, Machine] | None = None
+        emptied = None
+        for index, queue in self.queues.items():
+            while queue:
+                key = queue[0]
+                unit = units[key & _ID_MASK]
+                if unit.key == key:
+                    if unit.state == READY:
+                        if best is None or key < best[0].key:
+                            machine = self.room_for(self.needs[index])
+                            if machine is not None:
+                                best = (unit, machine)
+                        break
+                    unit.queued = False
+                heappop(queue)
+            else:
+                emptied = [index] if emptied is None else [*emptied, index]
+        for index in emptied or ():
+            del self.queues[index]
+        return best
+
+    def room_for(self, need: Need) -> Machine | None:
+        """The first machine, by kind and number, with room for a need."""
+        for kind in need.kinds:
+            machine = self.fleets[kind.index].first_with(need.demand)
+            if machine is not None:
+                return machine
+        return None
+
+    def eligible(self) -> Iterator[Unit]:
+        """Units that wait for nothing but a machine, in no special order."""
+        units = self._units
+        for queue in self.queues.values():
+            for key in queue:
+                unit = units[key & _ID_MASK]
+                if unit.state == READY and unit.key == key:
+                    yield unit
+
+    def active(self) -> Iterator[Unit]:
+        """Units that are running, eligible, or about to be tried again; in no special order."""
+        yield from self.eligible()
+        for fleet in self.fleets:
+            for machine in fleet.machines.values():
+                yield from machine.running.values()
+        yield from self.delayed.values()

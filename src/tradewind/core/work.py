@@ -1,0 +1,127 @@
+"""Runs and units: the work as the core holds it."""
+
+from collections.abc import Sequence
+
+from tradewind.core.transitions import ILLEGAL, UNIT_ROWS, IllegalTransitionError, UnitState, UnitStep
+from tradewind.model.requirement import Requirement
+from tradewind.model.units import Duration, Time
+from tradewind.model.workflow import Task, Workflow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tradewind.core.machines import Kind, Machine
+    from tradewind.core.pool import Pool
+
+WAITING, READY, RUNNING, DELAYED, DONE, FAILED, CANCELLED = map(int, UnitState)
+IS_ENDED = tuple(state >= UnitState.DONE for state in UnitState)
+
+
+class Need:
+    """A requirement met with in some workflow, numbered, and what it takes from a machine."""
+
+    __slots__ = ("demand", "index", "kinds", "requirement", "top_speed")
+
+    def __init__(
+        self, index: int, requirement: Requirement, demand: tuple[int, ...], kinds: "tuple[Kind, ...]"
+    ) -> None:
+        self.index = index
+        self.requirement = requirement
+        self.demand = demand
+        self.kinds = kinds
+        self.top_speed = max((kind.type.speed for kind in kinds), default=1.0)
+
+
+class Run:
+    """A submitted workflow on its way."""
+
+    __slots__ = ("deadline", "failed", "id", "left", "name", "pool", "priority", "submitted", "units")
+
+    def __init__(self, id: int, name: str, pool: "Pool", priority: int, submitted: Time, deadline: Time | None) -> None:
+        self.id = id
+        self.name = name
+        self.pool = pool
+        self.priority = priority
+        self.submitted = submitted
+        self.deadline = deadline
+        self.units: Sequence[Unit] = ()
+        self.left = 0
+        self.failed = ""
+        """Why it cannot end well any more: empty, `failed` or `cancelled`."""
+
+
+class Unit:
+    """One task of a run, as it is placed."""
+
+    __slots__ = (
+        "attempt",
+        "children",
+        "failures",
+        "id",
+        "key",
+        "machine",
+        "need",
+        "queued",
+        "run",
+        "started",
+        "state",
+        "task",
+        "waits",
+    )
+
+    def __init__(self, id: int, run: Run, task: Task, need: Need, waits: int) -> None:
+        self.id = id
+        self.run = run
+        self.task = task
+        self.need = need
+        self.waits = waits
+        self.children: Sequence[Unit] = ()
+        self.state: int = WAITING
+        self.attempt = 0
+        self.failures = 0
+        self.machine: Machine | None = None
+        self.started: Time = 0
+        self.key = 0
+        self.queued = False
+        """Whether an entry with its present key is in a queue of its pool."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it waits for nothing but a machine."""
+        return self.state == READY
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing will happen to it any more."""
+        return IS_ENDED[self.state]
+
+    def move(self, step: UnitStep) -> None:
+        """Take a step that the table allows."""
+        state = UNIT_ROWS[self.state][step]
+        if state == ILLEGAL:
+            raise IllegalTransitionError(f"unit {self.id}: {step.name} while {UnitState(self.state).name}")
+        self.state = state
+
+
+def declared(task: Task, kind: "Kind") -> Duration:
+    """The declared run time of a task on a kind; a task that declares none counts as instant."""
+    time = task.runtimes.get(kind.type.name)
+    if time is not None:
+        return time
+    return round((task.runtime or 0) / kind.type.speed)
+
+
+def ideal_makespan(workflow: Workflow, needs: "Sequence[Need]") -> Duration:
+    """The critical path with every task on its fastest kind, without waiting and without boot lag."""
+    ends: list[Duration] = []
+    longest = 0
+    for task, need, parents in zip(workflow.tasks, needs, workflow.parents, strict=True):
+        if task.runtimes:
+            end = min(declared(task, kind) for kind in need.kinds)
+        else:
+            end = round((task.runtime or 0) / need.top_speed)
+        if parents:
+            end += max(map(ends.__getitem__, parents))
+        ends.append(end)
+        if end > longest:
+            longest = end
+    return longest

@@ -1,0 +1,153 @@
+"""The kinds of values that native files hold, each with the words by which an editor explains it.
+
+Numbers are strict: `true` is no number, `"3"` is no count and `.nan` is no price. Durations, sizes and money take a
+number or text with a unit, and become whole microseconds, bytes and micro-units.
+"""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from tradewind.model.units import HOUR, MINUTE, SECOND, parse_duration, parse_money, parse_price, parse_size
+
+LARGEST_COUNT = 10**15
+LONGEST_NAME = 500
+LONGEST_TEXT = 1_000_000
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_NOT_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
+_PERIODS = {"second": SECOND, "minute": MINUTE, "hour": HOUR}
+
+T = TypeVar("T")
+
+
+def fault_of_name(text: str) -> str:
+    """Why text cannot be a name, or nothing."""
+    if not text.strip():
+        return "a name must not be empty"
+    if len(text) > LONGEST_NAME:
+        return f"a name must not be longer than {LONGEST_NAME} characters"
+    if _CONTROL.search(text):
+        return "a name must not hold line breaks or control characters"
+    return ""
+
+
+def fault_of_text(text: str) -> str:
+    """Why text cannot be a command, or nothing."""
+    if len(text) > LONGEST_TEXT:
+        return f"must not be longer than {LONGEST_TEXT:,} characters"
+    if _NOT_IN_TEXT.search(text):
+        return "must not hold control characters"
+    return ""
+
+
+def read_with(parse: Callable[[str | float], T], wanted: str) -> Callable[[Any], T]:
+    """Turn a parser of `units` into a check for a field."""
+
+    def check(value: Any) -> T:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError(f"must be {wanted}")
+        try:
+            return parse(value)
+        except ArithmeticError:
+            raise ValueError(f"must be {wanted}") from None
+
+    return check
+
+
+def _name(text: str) -> str:
+    if fault := fault_of_name(text):
+        raise ValueError(fault)
+    return text
+
+
+def _text(text: str) -> str:
+    if fault := fault_of_text(text):
+        raise ValueError(fault)
+    return text
+
+
+def _positive(value: int) -> int:
+    if value <= 0:
+        raise ValueError("must be more than zero")
+    return value
+
+
+def _period(value: str | float) -> int:
+    if isinstance(value, str) and value in _PERIODS:
+        return _PERIODS[value]
+    return parse_duration(value)
+
+
+def _amount(value: Any) -> Any:
+    return _SIZE(value) if isinstance(value, str) else value
+
+
+def _price(value: str | float) -> str:
+    parse_price(value, HOUR)
+    return str(Decimal(str(value))) if isinstance(value, int | float) else value
+
+
+def _described(types: list[str], description: str, examples: list[Any]) -> WithJsonSchema:
+    return WithJsonSchema({"type": types, "description": description, "examples": examples})
+
+
+_DURATION = read_with(parse_duration, "a duration such as 90, 90s or 1h30m")
+_SIZE = read_with(parse_size, "a size such as 4096, 1.5GB or 512MiB")
+_MONEY = read_with(parse_money, "an amount of money such as 12.50")
+
+Name: TypeAlias = Annotated[
+    str,
+    AfterValidator(_name),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}),
+]
+Text: TypeAlias = Annotated[str, AfterValidator(_text), WithJsonSchema({"type": "string"})]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+Positive: TypeAlias = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Factor: TypeAlias = Annotated[float, Field(gt=0, le=1e9)]
+Deviation: TypeAlias = Annotated[float, Field(ge=0, le=100)]
+
+DurationField: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_DURATION),
+    _described(["number", "string"], "A duration; a bare number is seconds.", [90, "90s", "1.5h", "1h30m"]),
+]
+PositiveDuration: TypeAlias = Annotated[
+    int,
+    AfterValidator(_positive),
+    BeforeValidator(_DURATION),
+    _described(["number", "string"], "A duration above zero; a bare number is seconds.", [60, "1m", "1h"]),
+]
+PeriodField: TypeAlias = Annotated[
+    int,
+    AfterValidator(_positive),
+    BeforeValidator(read_with(_period, "hour, minute, second or a duration such as 10m")),
+    _described(["number", "string"], "`hour`, `minute`, `second` or a duration.", ["hour", "minute", "10m"]),
+]
+SizeField: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_SIZE),
+    _described(["number", "string"], "A number of bytes.", [4096, "1.5GB", "512MiB"]),
+]
+AmountField: TypeAlias = Annotated[
+    int,
+    Field(ge=0, le=10**18),
+    BeforeValidator(_amount),
+    _described(["integer", "string"], "A count, or a size in bytes.", [4, "16GiB"]),
+]
+MoneyField: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_MONEY),
+    _described(["number", "string"], "An amount of money.", [100, "12.50"]),
+]
+PriceField: TypeAlias = Annotated[
+    str,
+    BeforeValidator(read_with(_price, "a price such as 5 or 0.085/h")),
+    _described(["number", "string"], "A price for one billing period, or for a stated time.", [5, "0.085/h"]),
+]

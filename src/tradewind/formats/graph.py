@@ -1,0 +1,57 @@
+"""Tasks and what they need, by id, made into a workflow; what does not fit together is told with its place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tradewind.formats.errors import Place, Problems, did_you_mean, quoted
+from tradewind.model.units import Duration
+from tradewind.model.workflow import CycleError, Task, Workflow, arrange
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A task as a file states it."""
+
+    task: Task
+    needs: Sequence[str]
+    place: Place
+    line: int | None = None
+
+
+def connect(
+    name: str,
+    steps: Sequence[Step],
+    problems: Problems,
+    *,
+    needs: str = "needs",
+    priority: int = 0,
+    deadline: Duration | None = None,
+) -> Workflow:
+    """The workflow of some steps; `needs` is what the file calls the list of parents."""
+    index: dict[str, int] = {}
+    for position, step in enumerate(steps):
+        if index.setdefault(step.task.id, position) != position:
+            problems.add(step.place, f"a second task has the id {quoted(step.task.id)}", line=step.line)
+    parents: list[list[int]] = []
+    for position, step in enumerate(steps):
+        row: list[int] = []
+        for parent in step.needs:
+            at = index.get(parent)
+            if at is None:
+                remedy = did_you_mean(parent, index) if problems.count < 100 else ""  # each costs milliseconds
+                problems.add((*step.place, needs), f"no task named {quoted(parent)}", remedy, line=step.line)
+            elif at == position:
+                problems.add((*step.place, needs), "the task waits for itself", line=step.line)
+            else:
+                row.append(at)
+        parents.append(row)
+    if not steps:
+        problems.add((), "the workflow has no tasks")
+    problems.settle()
+    try:
+        return arrange(name, [step.task for step in steps], parents, priority=priority, deadline=deadline)
+    except CycleError as error:
+        step = steps[index[error.cycle[0]]]
+        problems.add((*step.place, needs), str(error), line=step.line)
+        problems.settle()
+        raise

@@ -1,0 +1,34 @@
+"""Plain data read from a file, and the way back from a place in the data to a line of the file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tradewind.formats.errors import Place, Problems
+
+DEEPEST = 64
+"""How deep values may be nested: no format here needs more than ten levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Mappings, lists and scalars as they stand in a file."""
+
+    file: str
+    data: Any
+    find_lines: Callable[[frozenset[Place]], Mapping[Place, int]]
+    """Reads the file once more for the lines of the places asked for, as far as they exist."""
+
+    def locate(self, places: Sequence[Place]) -> list[int | None]:
+        """The line of each place, or of the nearest place above it that exists."""
+        ways = frozenset(place[:length] for place in places for length in range(len(place) + 1))
+        lines = self.find_lines(ways)
+        return [self._nearest(place, lines) for place in places]
+
+    def problems(self) -> Problems:
+        """An empty list of problems with this file."""
+        return Problems(self.file, self.locate)
+
+    @staticmethod
+    def _nearest(place: Place, lines: Mapping[Place, int]) -> int | None:
+        return next((lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in lines), None)

@@ -1,0 +1,235 @@
+"""YAML to plain data, one parser event after the other.
+
+Differs from `yaml.safe_load` where that would harm: keys that appear twice, keys that are not text, aliases that
+multiply, values inside themselves and bottomless nesting are refused, and only what looks like a number, `true`,
+`false` or `null` is not text (in YAML 1.1 `no` is false, `1:30` is ninety and `2024-01-01` a date).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from tradewind.formats.errors import FormatError, Place, quoted, show
+from tradewind.formats.source import Source
+from tradewind.formats.tree import DEEPEST, Tree
+
+MOST_REPEATED = 100_000
+"""How many values aliases may repeat in all."""
+
+_WORDS: Mapping[str, bool | None] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_LONGEST_NUMBER = 100
+_MERGE = "<<"
+_DEFAULT_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
+
+_Parser = getattr(yaml, "CParser", None) or yaml.Loader  # the C parser is ten times as fast, but not built everywhere
+
+
+def read_yaml(source: Source) -> Tree:
+    """Read a YAML document."""
+    data = _Builder(source.file).build(source.text)
+    return Tree(source.file, data, lambda wanted: _lines(source, wanted))
+
+
+def _lines(source: Source, wanted: frozenset[Place]) -> dict[Place, int]:
+    builder = _Builder(source.file, wanted)
+    builder.build(source.text)
+    return builder.lines
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end was not yet reached."""
+
+    value: list[Any] | dict[str, Any]
+    anchor: str | None
+    begun: int
+    """How many values there were before it."""
+    step: str | int = ""
+    """The key or position of the value that came last."""
+    key: str | None = None
+    """A key that waits for its value."""
+    key_line: int = 0
+    merged: list[Any] = field(default_factory=list)
+    """Values of `<<`; looked into at the end, for they may still be growing."""
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Builds plain data from events without recursion."""
+
+    file: str
+    wanted: frozenset[Place] = frozenset()
+    lines: dict[Place, int] = field(default_factory=dict)
+    root: Any = None
+    count: int = 0
+    repeated: int = 0
+    stack: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
+
+    def build(self, text: str) -> Any:
+        """The data of the only document in the text."""
+        try:
+            parser = _Parser(text)
+            documents = 0
+            while parser.check_event():
+                event = parser.get_event()
+                kind = type(event)
+                if kind is yaml.ScalarEvent:
+                    self._scalar(event)
+                elif kind is yaml.MappingStartEvent:
+                    self._begin(event, {})
+                elif kind is yaml.SequenceStartEvent:
+                    self._begin(event, [])
+                elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                    self._end(event)
+                elif kind is yaml.AliasEvent:
+                    self._alias(event)
+                elif kind is yaml.DocumentStartEvent:
+                    documents += 1
+                    if documents > 1:
+                        raise self._error(event, "holds a second document after '---'", "keep one document per file")
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = None if mark is None else mark.line + 1
+            reason = error.problem or error.context or "something is wrong here"
+            raise FormatError(self.file, f"not YAML: {reason}", line=line) from None
+        except yaml.YAMLError as error:
+            position = getattr(error, "position", None)
+            line = None if position is None else text.count("\n", 0, position) + 1
+            reason = str(error).split("\n", maxsplit=1)[0]
+            raise FormatError(self.file, f"not YAML: {reason}", line=line) from None
+        return self.root
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        text: str = event.value
+        if self._awaits_key():
+            self._key(event, text)
+            return
+        value: Any = text
+        if event.tag is not None and event.tag not in _DEFAULT_TAGS:
+            raise self._error(event, f"the tag {quoted(event.tag)} is not supported")
+        if event.implicit[0] and not event.style and event.tag is None:
+            value = self._plain(event, text)
+        if event.anchor:
+            self.anchors[event.anchor] = (value, 1)
+        self._place(event, value)
+
+    def _plain(self, event: yaml.ScalarEvent, text: str) -> Any:
+        if text in _WORDS:
+            return _WORDS[text]
+        if text[0] in "0123456789+-.":
+            if len(text) > _LONGEST_NUMBER and _NUMBER.fullmatch(text):
+                raise self._error(event, f"the number {quoted(text)} is too long")
+            if _INTEGER.fullmatch(text):
+                return int(text)
+            if _NUMBER.fullmatch(text):
+                return float(text)
+            if _NOT_FINITE.fullmatch(text):
+                raise self._error(event, f"{quoted(text)} is not a finite number")
+        return text
+
+    def _key(self, event: yaml.ScalarEvent, text: str) -> None:
+        into = self.stack[-1]
+        plain = event.implicit[0] and not event.style
+        if plain and text != _MERGE and self._plain(event, text) != text:
+            raise self._error(event, f"the key {text or 'null'} is not text", "put it in quotes")
+        if text in into.value:
+            raise self._error(event, f"the key {quoted(text)} appears twice", place=(*self._path(), text))
+        into.key, into.key_line = text, event.start_mark.line + 1
+
+    def _begin(self, event: yaml.CollectionStartEvent, value: Any) -> None:
+        if self._awaits_key():
+            raise self._error(event, "a key is a list or mapping", "keys must be text")
+        if event.tag is not None and event.tag not in _DEFAULT_TAGS:
+            raise self._error(event, f"the tag {quoted(event.tag)} is not supported")
+        if len(self.stack) >= DEEPEST:
+            raise self._error(event, f"values are nested more than {DEEPEST} deep")
+        self._place(event, value)
+        self.stack.append(_Open(value, event.anchor, self.count))
+
+    def _end(self, event: yaml.Event) -> None:
+        done = self.stack.pop()
+        for merged in done.merged:
+            for mapping in merged if isinstance(merged, list) else [merged]:
+                if not isinstance(mapping, dict):
+                    raise self._error(event, "'<<' takes a mapping or a list of mappings")
+                for key, value in mapping.items():
+                    done.value.setdefault(key, value)
+        if done.anchor:
+            self.anchors[done.anchor] = (done.value, self.count - done.begun + 1)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        if any(part.anchor == event.anchor for part in self.stack):
+            raise self._error(event, f"the alias {quoted(event.anchor)} stands inside what it repeats")
+        if event.anchor not in self.anchors:
+            raise self._error(event, f"nothing is anchored as {quoted(event.anchor)}")
+        if self._awaits_key():
+            raise self._error(event, "a key is an alias", "keys must be text")
+        value, size = self.anchors[event.anchor]
+        self.repeated += size
+        self.count += size
+        if self.repeated > MOST_REPEATED:
+            raise self._error(event, f"aliases repeat more than {MOST_REPEATED:,} values")
+        self._place(event, value)
+
+    def _awaits_key(self) -> bool:
+        return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
+
+    def _place(self, event: yaml.Event, value: Any) -> None:
+        """Put a value where the document is at."""
+        self.count += 1
+        if self.wanted:
+            self._note_line(event)
+        if not self.stack:
+            self.root = value
+            return
+        into = self.stack[-1]
+        if isinstance(into.value, list):
+            into.step = len(into.value)
+            into.value.append(value)
+        elif into.key is not None:
+            into.step = into.key
+            if into.key == _MERGE:
+                into.merged.append(value)
+            else:
+                into.value[into.key] = value
+            into.key = None
+
+    def _path(self) -> Place:
+        """Where the value that comes next belongs, as far as it is known."""
+        if not self.stack:
+            return ()
+        above = tuple(part.step for part in self.stack[:-1])
+        into = self.stack[-1]
+        if isinstance(into.value, list):
+            return (*above, len(into.value))
+        return above if into.key is None else (*above, into.key)
+
+    def _note_line(self, event: yaml.Event) -> None:
+        place = self._path()
+        if place in self.wanted:
+            into = self.stack[-1] if self.stack else None
+            in_mapping = into is not None and into.key is not None
+            self.lines.setdefault(place, into.key_line if into and in_mapping else event.start_mark.line + 1)
+
+    def _error(self, event: yaml.Event, reason: str, remedy: str = "", place: Place = ()) -> FormatError:
+        line = event.start_mark.line + 1
+        return FormatError(self.file, reason, line=line, place=show(place or self._path()), remedy=remedy)

@@ -1,0 +1,111 @@
+"""Events: facts that reach the core, each with the time at which it became true.
+
+They begin with `(at, seq)`, so that one object is an item of the simulator's heap and a record of the log. `seq` is
+given by the driver and unique; it orders events of the same instant and names the cause of what the core does.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+from tradewind.model.units import Money, Time
+from tradewind.model.workflow import Workflow
+
+
+class Submitted(NamedTuple):
+    """A workflow has been handed in by a tenant."""
+
+    at: Time
+    seq: int
+    tenant: str
+    workflow: Workflow
+
+
+class Cancelled(NamedTuple):
+    """A run is no longer wanted."""
+
+    at: Time
+    seq: int
+    run: int
+
+
+class MachineReady(NamedTuple):
+    """A machine has booted and can work."""
+
+    at: Time
+    seq: int
+    machine: int
+
+
+class MachineFailed(NamedTuple):
+    """A machine never came up; nothing is charged for it."""
+
+    at: Time
+    seq: int
+    machine: int
+    reason: str
+
+
+class MachineLost(NamedTuple):
+    """A machine is gone, with all that ran on it."""
+
+    at: Time
+    seq: int
+    machine: int
+    reason: str
+
+
+class Finished(NamedTuple):
+    """An attempt has ended well."""
+
+    at: Time
+    seq: int
+    unit: int
+    attempt: int
+    machine: int
+
+
+class Failed(NamedTuple):
+    """An attempt has ended with an error."""
+
+    at: Time
+    seq: int
+    unit: int
+    attempt: int
+    machine: int
+    reason: str
+
+
+class BudgetChanged(NamedTuple):
+    """A tenant may spend another amount per interval from now on."""
+
+    at: Time
+    seq: int
+    tenant: str
+    budget: Money | None
+
+
+class Closed(NamedTuple):
+    """Nothing more will be submitted: once all runs have ended, every machine may go."""
+
+    at: Time
+    seq: int
+
+
+class Timer(NamedTuple):
+    """The time has come that the core asked to be woken at."""
+
+    at: Time
+    seq: int
+
+
+Event: TypeAlias = (
+    Submitted
+    | Cancelled
+    | MachineReady
+    | MachineFailed
+    | MachineLost
+    | Finished
+    | Failed
+    | BudgetChanged
+    | Closed
+    | Timer
+)

@@ -1,0 +1,68 @@
+"""Machine types: what can be rented, at which price, and what it offers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tradewind.model.requirement import Amounts, Requirement
+from tradewind.model.units import MINUTE, Duration, Money
+
+
+class Market(StrEnum):
+    """How firmly a machine is ours."""
+
+    ON_DEMAND = "on-demand"
+    SPOT = "spot"
+    HARVEST = "harvest"
+
+
+@dataclass(frozen=True, slots=True)
+class Billing:
+    """How the use of a machine is charged: in whole periods, ahead."""
+
+    period: Duration = MINUTE
+    """Money is reserved for one period when the machine is acquired, and again each time a period ends."""
+    rounding: Duration | None = None
+    """On release, use is rounded up to a multiple of this and the rest is paid back; None: a begun period is paid."""
+    minimum: Duration = 0
+    """At least this much is charged, even if the machine is released before."""
+
+    def used(self, held: Duration) -> Duration:
+        """The time charged for a machine that was held so long."""
+        step = self.rounding or self.period
+        return max(-(-held // step) * step, self.minimum)
+
+
+@dataclass(frozen=True, slots=True)
+class BootLag:
+    """Time from acquiring a machine until it can work: normally distributed, never below zero."""
+
+    mean: Duration = 0
+    deviation: Duration = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """A kind of machine that can be rented."""
+
+    name: str
+    price: Money = 0
+    """For one billing period."""
+    billing: Billing = Billing()
+    boot: BootLag = BootLag()
+    limit: int = 1_000_000
+    """How many may be held at once, over all tenants."""
+    capabilities: frozenset[str] = frozenset()
+    slots: int = 1
+    """How many tasks run on it at once."""
+    amounts: Amounts = ()
+    """What tasks share besides slots."""
+    speed: float = 1.0
+    """How many times faster than declared it runs tasks that declare no time for this type."""
+    market: Market = Market.ON_DEMAND
+
+    def offers(self, requirement: Requirement) -> bool:
+        """Whether an empty machine of this type can run such work."""
+        if not requirement.capabilities <= self.capabilities:
+            return False
+        have = dict(self.amounts)
+        return self.slots > 0 and all(have.get(name, 0) >= count for name, count in requirement.amounts)

@@ -1,0 +1,172 @@
+"""Workflows: tasks and which of them wait for which others.
+
+A workflow is acyclic by construction: every task stands after its parents. `arrange` puts tasks into such an order, or
+names the cycle that forbids it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tradewind.model.requirement import ANYTHING, Requirement
+from tradewind.model.units import SECOND, Duration
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a task reads or writes."""
+
+    name: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a failed task is tried again, and how long to wait in between."""
+
+    attempts: int = 1
+    """How often it may be tried in all; machines lost under it do not count."""
+    delay: Duration = 0
+    factor: float = 2.0
+    """By how much the delay grows from one attempt to the next."""
+    max_delay: Duration = 600 * SECOND
+
+    def pause_after(self, failures: int) -> Duration:
+        """How long to wait after the given number of failures."""
+        if not self.delay:
+            return 0
+        exponent = min(failures - 1, 64)  # beyond that any factor above one has long passed the maximum
+        return min(self.max_delay, round(self.delay * self.factor**exponent))
+
+
+ONCE = Retry()
+NO_RUNTIMES: Mapping[str, Duration] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One step of a workflow."""
+
+    id: str
+    """Unique in its workflow."""
+    name: str
+    """What kind of step it is; tasks of one name resemble each other."""
+    requirement: Requirement = ANYTHING
+    runtime: Duration | None = None
+    """Declared run time on a machine of speed 1."""
+    runtimes: Mapping[str, Duration] = field(default_factory=lambda: NO_RUNTIMES)
+    """Declared run times by machine type; where one is given it outweighs `runtime`."""
+    inputs: tuple[File, ...] = ()
+    outputs: tuple[File, ...] = ()
+    retry: Retry = ONCE
+    timeout: Duration | None = None
+    """Longest time one attempt may run."""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Tasks, each standing after its parents."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    parents: tuple[tuple[int, ...], ...]
+    """For each task the indices of the tasks that must finish before it starts; all smaller than its own."""
+    priority: int = 0
+    """Higher goes first."""
+    deadline: Duration | None = None
+    """Wanted response time, counted from submission."""
+
+    def __post_init__(self) -> None:
+        if len(self.parents) != len(self.tasks):
+            raise ValueError("a workflow needs one tuple of parents for each task")
+        for index, parents in enumerate(self.parents):
+            if parents and (max(parents) >= index or min(parents) < 0):
+                raise ValueError(f"task {self.tasks[index].id!r} stands before one of its parents")
+
+    def children(self) -> list[list[int]]:
+        """For each task the indices of the tasks that wait for it."""
+        children: list[list[int]] = [[] for _ in self.tasks]
+        for child, parents in enumerate(self.parents):
+            for parent in parents:
+                children[parent].append(child)
+        return children
+
+    def levels(self) -> list[int]:
+        """For each task the length of the longest chain of tasks before it."""
+        levels: list[int] = []
+        for parents in self.parents:
+            levels.append(1 + max(map(levels.__getitem__, parents)) if parents else 0)
+        return levels
+
+
+class CycleError(ValueError):
+    """Tasks that wait for each other; `cycle` names them in the order in which they wait."""
+
+    def __init__(self, cycle: Sequence[str]) -> None:
+        self.cycle = tuple(cycle)
+        shown = self.cycle if len(self.cycle) <= 8 else (*self.cycle[:4], "…", *self.cycle[-3:])
+        super().__init__("tasks wait for each other: " + " -> ".join((*shown, self.cycle[0])))
+
+
+def arrange(
+    name: str,
+    tasks: Sequence[Task],
+    parents: Sequence[Sequence[int]],
+    *,
+    priority: int = 0,
+    deadline: Duration | None = None,
+) -> Workflow:
+    """Build a workflow from tasks in any order, keeping their order where their parents allow it."""
+    order = list(range(len(tasks))) if _is_arranged(parents) else _topological_order(tasks, parents)
+    place = [0] * len(order)
+    for position, index in enumerate(order):
+        place[index] = position
+    return Workflow(
+        name=name,
+        tasks=tuple(tasks[index] for index in order),
+        parents=tuple(tuple(sorted({place[p] for p in parents[index]})) for index in order),
+        priority=priority,
+        deadline=deadline,
+    )
+
+
+def _is_arranged(parents: Sequence[Sequence[int]]) -> bool:
+    return all(parent < index for index, row in enumerate(parents) for parent in row)
+
+
+def _topological_order(tasks: Sequence[Task], parents: Sequence[Sequence[int]]) -> list[int]:
+    missing = [len(set(row)) for row in parents]
+    children: list[list[int]] = [[] for _ in tasks]
+    for child, row in enumerate(parents):
+        for parent in set(row):
+            children[parent].append(child)
+    order = [index for index, count in enumerate(missing) if count == 0]
+    for index in order:  # grows while it is walked
+        for child in sorted(children[index]):
+            missing[child] -= 1
+            if missing[child] == 0:
+                order.append(child)
+    if len(order) < len(tasks):
+        left = {index for index, count in enumerate(missing) if count > 0}
+        raise CycleError([tasks[index].id for index in _cycle_among(left, parents)])
+    return order
+
+
+def _cycle_among(left: set[int], parents: Sequence[Sequence[int]]) -> list[int]:
+    """Walk from parent to parent among tasks that all have one left, until one comes round again."""
+    walk: list[int] = []
+    seen: dict[int, int] = {}
+    at = min(left)
+    while at not in seen:
+        seen[at] = len(walk)
+        walk.append(at)
+        at = min(parent for parent in parents[at] if parent in left)
+    return walk[seen[at] :][::-1]
+
+
+def edges(workflow: Workflow) -> Iterator[tuple[int, int]]:
+    """All pairs of parent and child."""
+    for child, parents in enumerate(workflow.parents):
+        for parent in parents:
+            yield parent, child

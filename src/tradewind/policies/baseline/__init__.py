@@ -1,0 +1,1 @@
+"""Simple policies to compare with."""

@@ -1,0 +1,1 @@
+"""Autoscaling within a budget per interval (Ilyushkin et al., Cluster 2019)."""

@@ -1,0 +1,1 @@
+"""Small parts that policies are composed of."""

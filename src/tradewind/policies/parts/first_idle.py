@@ -1,0 +1,23 @@
+"""The dynamic placer: work starts at once, by priority and age, on the first machine with room.
+
+This is the placement of the PFA paper (section 3.3.5): no run times, no plan.
+"""
+
+from collections.abc import Iterator
+
+from tradewind.policies.protocol import Place, Unit, View
+
+
+class FirstIdle:
+    """Places ready units by workflow priority, then submission order, on the first machine with room."""
+
+    def rank(self, unit: Unit) -> int:
+        """Higher priorities first."""
+        return -unit.run.priority
+
+    def place(self, view: View) -> Iterator[Place]:
+        """Start units as long as there is room for any."""
+        for pool in view.unsettled():
+            best_match = pool.best_match
+            while (match := best_match()) is not None:
+                yield Place(match[0], match[1], "first ready unit on the first machine with room")

@@ -1,0 +1,1 @@
+"""The simulator: the core driven in virtual time over a simulated cloud."""
