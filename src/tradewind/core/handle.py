@@ -6,6 +6,7 @@ machines; a submission costs O(tasks + edges), and a decision of the scaler what
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -48,6 +49,7 @@ class Core:
         self._alarms: list[tuple[Time, int, int]] = []
         self._armed: Time | None = None
         self._ticking = False
+        self._has_scaled = False
         self._handlers: dict[type, Callable[[Any], None]] = {
             Submitted: self._submitted,
             Cancelled: self._cancelled,
@@ -69,7 +71,7 @@ class Core:
         self._cause = self._admission.cause = event.seq
         out = self._out = self._admission.out = []
         self._handlers[type(event)](event)
-        if state.newly_ready or state.newly_vacant:
+        if state.newly_ready or state.newly_vacant or self._has_scaled:
             self._place()
         alarms = self._alarms
         if alarms and (self._armed is None or alarms[0][0] < self._armed):
@@ -167,6 +169,7 @@ class Core:
             heappush(self._alarms, (state.now + unit.task.retry.pause_after(unit.failures), _RESUME, unit.id))
             return
         unit.move(UnitStep.FAIL)
+        self._out.append(Eligible(state.now, self._cause, run.id, run.pool.index, -1))
         self._give_up(run, "failed")
         self._leave(run, 1)
 
@@ -291,7 +294,9 @@ class Core:
     # Money
 
     def _budget_changed(self, event: BudgetChanged) -> None:
-        self.state.by_name[event.tenant].account.budget = event.budget
+        pool = self.state.by_name[event.tenant]
+        pool.tenant = replace(pool.tenant, budget=event.budget)
+        pool.account.budget = event.budget
 
     def _schedule_renewal(self, machine: Machine) -> None:
         heappush(self._alarms, (machine.paid_until, _RENEW, machine.id))
@@ -366,6 +371,7 @@ class Core:
     def _scale(self) -> None:
         state = self.state
         state.shuffle_turn()
+        self._has_scaled = True  # a plan may have changed, so the placer is asked even if nothing else has
         admission = self._admission
         with state.phase("decision"):
             for action in self.policy.scaler.scale(state):
@@ -373,6 +379,7 @@ class Core:
 
     def _place(self) -> None:
         state = self.state
+        self._has_scaled = False
         admit = self._admission.place
         for action in self.policy.placer.place(state):
             admit(action)

@@ -2,8 +2,8 @@
 
 Money is reserved when a machine is acquired and again each time its billing period ends. The promise is kept for
 *every* stretch of time as long as the tenant's interval, wherever it begins: what the machines now held can cost in
-such a stretch, plus what was charged within the last one for machines already gone, never exceeds the budget. So a renewal
-can only fail when the budget itself has been lowered. Each operation takes constant time (amortised).
+such a stretch, plus what was charged within the last one for machines already gone, never exceeds the budget. So a
+renewal can only fail when the budget itself has been lowered. Each operation takes constant time (amortised).
 """
 
 from collections import deque

@@ -82,6 +82,10 @@ class Machine:
         """Whether what is free suffices."""
         return all(have >= want for have, want in zip(self.free, demand, strict=True))
 
+    def has_room_for(self, unit: Unit) -> bool:
+        """Whether it is up and what is free on it suffices for a unit."""
+        return self.is_up and self.fits(unit.need.demand)
+
     def move(self, step: MachineStep) -> None:
         """Take a step that the table allows."""
         state = MACHINE_ROWS[self.state][step]

@@ -1,7 +1,7 @@
 """Pools: one tenant's ready work and machines, indexed so that a match is found without looking at all of either."""
 
 from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from tradewind.core.ledger import Account
 from tradewind.core.machines import Fleet, Kind, Machine
@@ -80,10 +80,22 @@ class Pool:
         """Units that wait for nothing but a machine, in no special order."""
         units = self._units
         for queue in self.queues.values():
-            for key in queue:
-                unit = units[key & _ID_MASK]
-                if unit.state == READY and unit.key == key:
-                    yield unit
+            found = [unit for key in queue if (unit := units[key & _ID_MASK]).state == READY and unit.key == key]
+            if len(queue) > 16 + 2 * len(found):  # a placer that never asks for matches leaves old entries behind
+                self._rebuild(queue, found)
+            yield from found
+
+    def _rebuild(self, queue: list[int], found: list[Unit]) -> None:
+        """Forget the entries of a queue that no longer hold."""
+        units = self._units
+        for key in queue:
+            unit = units[key & _ID_MASK]
+            if unit.key == key:
+                unit.queued = False
+        for unit in found:
+            unit.queued = True
+        queue[:] = [unit.key for unit in found]
+        heapify(queue)
 
     def active(self) -> Iterator[Unit]:
         """Units that are running, eligible, or about to be tried again; in no special order."""

@@ -62,6 +62,14 @@ class State:
         """All tenants, in the order in which they are served this time."""
         return self.turn
 
+    def unit(self, number: int) -> Unit:
+        """The unit of a number."""
+        return self.units[number]
+
+    def machine(self, number: int) -> Machine:
+        """The machine of a number, whether it is still held or not."""
+        return self.machines[number]
+
     def unsettled(self) -> list[Pool]:
         """Pools whose work or machines have changed in a way that may let a unit start."""
         return [pool for pool in self.all_pools if pool.is_unsettled]

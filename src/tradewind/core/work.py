@@ -85,6 +85,11 @@ class Unit:
         """Whether an entry with its present key is in a queue of its pool."""
 
     @property
+    def kinds(self) -> "tuple[Kind, ...]":
+        """Those whose machines can run it."""
+        return self.need.kinds
+
+    @property
     def is_ready(self) -> bool:
         """Whether it waits for nothing but a machine."""
         return self.state == READY

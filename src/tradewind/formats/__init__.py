@@ -1,0 +1,16 @@
+"""Files that Tradewind reads and writes: native YAML and JSON, WfFormat and DAX."""
+
+from tradewind.formats.errors import FormatError, FormatErrors
+from tradewind.formats.feasible import check_feasible
+from tradewind.formats.load import Document, load, load_machines, load_scenario, load_workflow
+
+__all__ = [
+    "Document",
+    "FormatError",
+    "FormatErrors",
+    "check_feasible",
+    "load",
+    "load_machines",
+    "load_scenario",
+    "load_workflow",
+]

@@ -60,6 +60,9 @@ def check(kind: type[Document], tree: Tree) -> Document:
 
 
 def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -> None:
+    if problems.full:
+        problems.add((), "")
+        return
     place = tuple(part for part in detail["loc"] if part not in parts.SHAPES)
     context = detail.get("ctx", {})
     match detail["type"]:
@@ -68,7 +71,7 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
             part = _part_at(kind, place[:-1])
             known = [name for name in part.model_fields if name != field]
             remedy = did_you_mean(field, known) or f"known are {', '.join(sorted(known))}"
-            problems.add(place[:-1], f"unknown field {quoted(field)}", remedy, line=_own_line(problems, place))
+            problems.add(place[:-1], f"unknown field {quoted(field)}", remedy, at=place)
         case "missing":
             problems.add(place[:-1], f"the field {quoted(str(place[-1]))} is missing")
         case "value_error":
@@ -88,11 +91,6 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
         case other:
             wanted = f"must be {_WANTED[other]}" if other in _WANTED else detail["msg"]
             problems.add(place, f"{wanted}, not {told(detail['input'])}")
-
-
-def _own_line(problems: Problems, place: Place) -> int | None:
-    """The line of the unknown field itself rather than of what holds it."""
-    return problems.locate([place])[0]
 
 
 def _part_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:

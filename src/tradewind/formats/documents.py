@@ -157,7 +157,6 @@ class TenantPart(_Part):
     weight: Factor = Field(1.0, description="Share where tenants compete.")
 
 
-
 def _parameter(value: Any) -> Any:
     simple = value if isinstance(value, list) else [value]
     if not all(item is None or isinstance(item, str | int | float) for item in simple):
@@ -198,7 +197,7 @@ class GeneratedPart(_Part):
     tasks: Annotated[int, Field(ge=1, le=10**7)] = Field(100, description="About how many tasks in each.")
     arrivals: ArrivalsPart = ArrivalsPart()
     tenants: list[Name] = Field([], description="Served in turn; by default all tenants.")
-    priorities: Annotated[int, Field(ge=1, le=10**6)] = Field(1, description="Priorities are drawn from 0 to below this.")
+    priorities: Annotated[int, Field(ge=1, le=10**6)] = Field(1, description="Priorities are drawn from 0 up to this.")
 
 
 def _origin(value: Any) -> str:
@@ -264,4 +263,3 @@ class ScenarioDocument(_Part):
     estimates: Annotated[
         Annotated[Literal["exact", "declared", "noisy"], Tag(VALUE)] | Annotated[EstimatesPart, Tag(MAPPING)], BY_SHAPE
     ] = Field("exact", description="What policies are told of run times, or the details.")
-

@@ -39,7 +39,7 @@ class FormatError(Exception):
         return ": ".join(part for part in (spot, self.place, told) if part)
 
 
-class FormatErrors(FormatError):
+class FormatErrors(FormatError):  # noqa: N818  there are several
     """Several problems of one file; it stands for the first of them where only one is asked for."""
 
     def __init__(self, problems: Sequence[FormatError], count: int) -> None:
@@ -62,6 +62,15 @@ def nowhere(places: Sequence[Place]) -> list[int | None]:
     return [None] * len(places)
 
 
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    place: Place
+    reason: str
+    remedy: str
+    line: int | None
+    at: Place
+
+
 @dataclass(slots=True)
 class Problems:
     """Problems found in one file, in the order in which they were found."""
@@ -69,25 +78,36 @@ class Problems:
     file: str
     locate: Locate = nowhere
     count: int = 0
-    _kept: list[tuple[Place, str, str, int | None]] = field(default_factory=list)
+    _kept: list[_Problem] = field(default_factory=list)
 
-    def add(self, place: Place, reason: str, remedy: str = "", *, line: int | None = None) -> None:
-        """Note a problem; where its line is not given, it is looked up when the problems are told."""
+    @property
+    def full(self) -> bool:
+        """Whether further problems are only counted, so that nobody need think of a remedy."""
+        return len(self._kept) >= SHOWN
+
+    def add(
+        self, place: Place, reason: str, remedy: str = "", *, line: int | None = None, at: Place | None = None
+    ) -> None:
+        """Note a problem; where its line is not given, that of `at` or else of the place is looked up in the end."""
         self.count += 1
-        if len(self._kept) < SHOWN:
-            self._kept.append((place, reason, remedy, line))
+        if not self.full:
+            self._kept.append(_Problem(place, reason, remedy, line, place if at is None else at))
 
     def settle(self) -> None:
         """Raise what was found, if anything was."""
         if not self._kept:
             return
-        unknown = [place for place, _, _, line in self._kept if line is None]
+        unknown = [problem.at for problem in self._kept if problem.line is None]
         found = iter(self.locate(unknown) if unknown else ())
         told = [
             FormatError(
-                self.file, reason, line=line if line is not None else next(found), place=show(place), remedy=remedy
+                self.file,
+                problem.reason,
+                line=next(found) if problem.line is None else problem.line,
+                place=show(problem.place),
+                remedy=problem.remedy,
             )
-            for place, reason, remedy, line in self._kept
+            for problem in self._kept
         ]
         raise told[0] if self.count == 1 else FormatErrors(told, self.count)
 

@@ -51,7 +51,7 @@ def read_with(parse: Callable[[str | float], T], wanted: str) -> Callable[[Any],
 
     def check(value: Any) -> T:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"must be {wanted}")
+            raise ValueError(f"must be {wanted}")  # noqa: TRY004  Pydantic tells no other
         try:
             return parse(value)
         except ArithmeticError:

@@ -38,7 +38,7 @@ def connect(
         for parent in step.needs:
             at = index.get(parent)
             if at is None:
-                remedy = did_you_mean(parent, index) if problems.count < 100 else ""  # each costs milliseconds
+                remedy = "" if problems.full else did_you_mean(parent, index)
                 problems.add((*step.place, needs), f"no task named {quoted(parent)}", remedy, line=step.line)
             elif at == position:
                 problems.add((*step.place, needs), "the task waits for itself", line=step.line)

@@ -39,9 +39,7 @@ def scenario_from(tree: Tree, neighbours: Neighbours) -> Scenario:
     problems = tree.problems()
     folder = Path(tree.file).parent
     machines = _machines(document, folder, neighbours, problems)
-    tenants = tuple(
-        Tenant(name, part.budget, part.interval, part.weight) for name, part in document.tenants.items()
-    )
+    tenants = tuple(Tenant(name, part.budget, part.interval, part.weight) for name, part in document.tenants.items())
     names = tuple(tenant.name for tenant in tenants)
     workload: list[Given | Generated] = []
     for at, part in enumerate(document.workload):

@@ -58,7 +58,8 @@ def _lines(source: Source, wanted: frozenset[Place]) -> dict[Place, int]:
 class _Open:
     """A list or mapping whose end was not yet reached."""
 
-    value: list[Any] | dict[str, Any]
+    value: Any
+    """A list, or a mapping with text for keys."""
     anchor: str | None
     begun: int
     """How many values there were before it."""
@@ -153,7 +154,7 @@ class _Builder:
             raise self._error(event, f"the key {text or 'null'} is not text", "put it in quotes")
         if text in into.value:
             raise self._error(event, f"the key {quoted(text)} appears twice", place=(*self._path(), text))
-        into.key, into.key_line = text, event.start_mark.line + 1
+        into.key, into.key_line = text, _line_of(event)
 
     def _begin(self, event: yaml.CollectionStartEvent, value: Any) -> None:
         if self._awaits_key():
@@ -171,19 +172,19 @@ class _Builder:
             for mapping in merged if isinstance(merged, list) else [merged]:
                 if not isinstance(mapping, dict):
                     raise self._error(event, "'<<' takes a mapping or a list of mappings")
-                for key, value in mapping.items():
-                    done.value.setdefault(key, value)
+                done.value.update({key: value for key, value in mapping.items() if key not in done.value})
         if done.anchor:
             self.anchors[done.anchor] = (done.value, self.count - done.begun + 1)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        if any(part.anchor == event.anchor for part in self.stack):
-            raise self._error(event, f"the alias {quoted(event.anchor)} stands inside what it repeats")
-        if event.anchor not in self.anchors:
-            raise self._error(event, f"nothing is anchored as {quoted(event.anchor)}")
+        anchor = event.anchor or ""
+        if any(part.anchor == anchor for part in self.stack):
+            raise self._error(event, f"the alias {quoted(anchor)} stands inside what it repeats")
+        if anchor not in self.anchors:
+            raise self._error(event, f"nothing is anchored as {quoted(anchor)}")
         if self._awaits_key():
             raise self._error(event, "a key is an alias", "keys must be text")
-        value, size = self.anchors[event.anchor]
+        value, size = self.anchors[anchor]
         self.repeated += size
         self.count += size
         if self.repeated > MOST_REPEATED:
@@ -228,8 +229,13 @@ class _Builder:
         if place in self.wanted:
             into = self.stack[-1] if self.stack else None
             in_mapping = into is not None and into.key is not None
-            self.lines.setdefault(place, into.key_line if into and in_mapping else event.start_mark.line + 1)
+            self.lines.setdefault(place, into.key_line if into and in_mapping else _line_of(event))
 
     def _error(self, event: yaml.Event, reason: str, remedy: str = "", place: Place = ()) -> FormatError:
-        line = event.start_mark.line + 1
+        line = _line_of(event)
         return FormatError(self.file, reason, line=line, place=show(place or self._path()), remedy=remedy)
+
+
+def _line_of(event: yaml.Event) -> int:
+    mark = event.start_mark
+    return 1 if mark is None else mark.line + 1

@@ -7,6 +7,10 @@ from tradewind.model.requirement import Amounts, Requirement
 from tradewind.model.units import MINUTE, Duration, Money
 
 
+NO_LIMIT = 1_000_000
+"""A limit of this many machines or more is none."""
+
+
 class Market(StrEnum):
     """How firmly a machine is ours."""
 
@@ -49,7 +53,7 @@ class MachineType:
     """For one billing period."""
     billing: Billing = Billing()
     boot: BootLag = BootLag()
-    limit: int = 1_000_000
+    limit: int = NO_LIMIT
     """How many may be held at once, over all tenants."""
     capabilities: frozenset[str] = frozenset()
     slots: int = 1

@@ -49,6 +49,10 @@ class Unit(Protocol):
     @property
     def children(self) -> "Sequence[Unit]": ...
     @property
+    def kinds(self) -> "Sequence[Kind]":
+        """Those whose machines can run it."""
+
+    @property
     def machine(self) -> "Machine | None":
         """Where it runs now."""
 
@@ -87,6 +91,8 @@ class Machine(Protocol):
 
     @property
     def is_booting(self) -> bool: ...
+    def has_room_for(self, unit: Unit) -> bool:
+        """Whether it is up and what is free on it suffices for a unit."""
 
 
 class Kind(Protocol):
@@ -153,6 +159,12 @@ class View(Protocol):
     def kinds(self) -> Sequence[Kind]: ...
     def pools(self) -> Sequence[Pool]:
         """All tenants, in the order in which they are served this time (shuffled, from the seed, at each interval)."""
+
+    def unit(self, number: int) -> Unit:
+        """The unit of a number."""
+
+    def machine(self, number: int) -> Machine:
+        """The machine of a number, whether it is still held or not."""
 
     def unsettled(self) -> Iterable[Pool]:
         """Pools whose work or machines have changed in a way that may let a unit start."""

@@ -3,11 +3,11 @@
 Policies register through the entry-point group `tradewind.policies`, so that another package can ship its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,17 +22,24 @@ class PolicyError(ValueError):
 
 
 @cache
-def offers() -> Mapping[str, Offer]:
-    """All policies that are installed, by name."""
-    return {point.name: point.load() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+def _points() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def names() -> Sequence[str]:
+    """All policies that are installed."""
+    return tuple(_points())
 
 
 def offer(name: str) -> Offer:
     """The policy of a name."""
-    known = offers()
-    if name not in known:
-        raise PolicyError(f"no policy named {name!r}; {_suggest(name, known) or 'there are ' + ', '.join(known)}")
-    return known[name]
+    point = _points().get(name)
+    if point is None:
+        raise PolicyError(f"no policy named {name!r}; {_suggest(name, names()) or 'there are ' + ', '.join(names())}")
+    found = point.load()
+    if not isinstance(found, Offer):
+        raise PolicyError(f"policy {name!r} ({point.value}) is not a tradewind.policies.protocol.Offer")
+    return found
 
 
 def build(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
@@ -72,6 +79,6 @@ def _type_name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
-def _suggest(word: str, known: Any) -> str:
+def _suggest(word: str, known: Iterable[str]) -> str:
     close = get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else ""

@@ -1,1 +1,121 @@
-"""Placeholder."""
+"""PFA: the Performance-Feedback Autoscaler.
+
+Rents machines within a budget per interval without knowing any run time: how many tasks the machines of each type have
+completed of late decides in which proportion they are held, and tokens walked through the graph decide how many.
+Follows section 3.3 of Ilyushkin et al., Cluster 2019, step by step; work is placed at once by `FirstIdle`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+
+from tradewind.model.units import Money
+from tradewind.policies.budget.profile import inflate, scale_down, supply
+from tradewind.policies.budget.throughput import (
+    History,
+    Outlook,
+    Smoothing,
+    close_interval,
+    exponential_average,
+    moving_average,
+)
+from tradewind.policies.parts.first_idle import FirstIdle
+from tradewind.policies.parts.returning import expiring
+from tradewind.policies.parts.tokens import Waves, token_waves
+from tradewind.policies.protocol import Offer, Policy, Pool, Rent, Return, Scaling, View
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """How the throughput history is smoothed."""
+
+    smoothing: Smoothing = field(default="ma", metadata={"help": "moving average, or exponentially weighted"})
+    m: int = field(default=10, metadata={"help": "intervals a moving average looks back"})
+    alpha: float = field(default=0.7, metadata={"help": "exponential smoothing, from 0 (none) to below 1"})
+
+    def __post_init__(self) -> None:
+        if self.m < 0:
+            raise ValueError("m must not be negative")
+        if not 0 <= self.alpha < 1:
+            raise ValueError("alpha must be at least 0 and below 1")
+
+
+class Pfa:
+    """Follows demand within the budget, in the proportion in which types have proved useful."""
+
+    on_arrival = False
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self.memory: dict[str, History] = {}
+
+    def scale(self, view: View) -> Iterator[Scaling]:
+        """Serve the tenants in turn."""
+        for pool in view.pools():
+            demand, target, because = self._target(view, pool)
+            yield from _move_towards(view, pool, target, because)
+            if demand and not any(target):  # asked for so that the refusal is on record
+                cheapest = min(view.kinds, key=lambda kind: view.worth(pool, kind))
+                yield Rent(pool, cheapest, 1, "the budget pays for no machine at all")
+
+    def _target(self, view: View, pool: Pool) -> tuple[int, list[int], str]:
+        """How many machines are wanted, how many of each type to hold, and why."""
+        with view.phase("profile"):
+            outlook = self._outlook(view, pool)
+            prices = [view.worth(pool, kind) for kind in view.kinds]
+            limits = [len(pool.fleets[k.index].machines) + view.vacancies(k) for k in view.kinds]
+            budget = _budget(pool, prices, limits)
+            profile = supply(budget, prices, outlook.ratios, limits)
+        with view.phase("tokens"):
+            waves = token_waves(pool.active(), outlook.depth)
+        with view.phase("fit"):
+            demand = _demand(waves, outlook)
+            if sum(profile) >= demand:
+                target = scale_down(profile, demand)
+            else:
+                target = inflate(profile, demand, budget, prices, limits)
+        because = f"{demand} machines for {waves.tasks} tasks ahead; the budget pays for {sum(profile)} in proportion"
+        return demand, target, because
+
+    def _outlook(self, view: View, pool: Pool) -> Outlook:
+        history = self.memory.setdefault(pool.tenant.name, History(len(view.kinds)))
+        counters = [(fleet.completed, fleet.machine_time(view.now)) for fleet in pool.fleets]
+        throughput = close_interval(history, view.now, counters)
+        if self._parameters.smoothing == "ma":
+            return moving_average(history, throughput, self._parameters.m)
+        return exponential_average(history, throughput, self._parameters.alpha)
+
+
+def _demand(waves: Waves, outlook: Outlook) -> int:
+    """How many machines would end the work ahead within the interval (equations 15 and 17)."""
+    return ceil(waves.tasks / outlook.throughput) if outlook.throughput > 0 else waves.widest
+
+
+def _budget(pool: Pool, prices: list[Money], limits: list[int]) -> Money:
+    """The tenant's budget; without one, the price of all there is."""
+    if pool.tenant.budget is not None:
+        return pool.tenant.budget
+    return sum(price * limit for price, limit in zip(prices, limits, strict=True))
+
+
+def _move_towards(view: View, pool: Pool, target: list[int], because: str) -> Iterator[Scaling]:
+    """Return idle machines above the target, then rent what is missing from it, cheapest type first."""
+    for fleet in pool.fleets:
+        surplus = len(fleet.machines) - target[fleet.kind.index]
+        for machine in list(expiring(fleet.machines.values(), view.now, view.interval))[: max(0, surplus)]:
+            yield Return(machine, because)
+    for kind in sorted(view.kinds, key=lambda kind: (view.worth(pool, kind), kind.index)):
+        missing = target[kind.index] - len(pool.fleets[kind.index].machines)
+        if missing > 0:
+            price = view.worth(pool, kind)
+            number = min(missing, view.affordable(pool) // price if price else missing)
+            if number > 0:
+                yield Rent(pool, kind, number, because)
+
+
+OFFER = Offer(
+    name="pfa",
+    summary="performance feedback within a budget per interval, without run-time estimates",
+    parameters=Parameters,
+    build=lambda parameters: Policy("pfa", Pfa(parameters), FirstIdle()),
+)

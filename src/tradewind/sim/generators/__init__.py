@@ -1,11 +1,15 @@
-"""Workflows made to order: families of published structure and plain shapes, any size, the same for the same seed."""
+"""Workflows made to order: families of published structure and plain shapes, any size, the same for the same seed.
 
-import difflib
+The published families follow Bharathi et al., `Characterization of scientific workflows` (2008), and Juve et al.,
+`Characterizing and profiling scientific workflows` (2013). Each module says where it differs.
+"""
+
 import random
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
+from tradewind.formats.errors import did_you_mean, quoted
 from tradewind.model.workflow import Workflow
 from tradewind.sim.generators.chain import chain
 from tradewind.sim.generators.cybershake import cybershake
@@ -35,7 +39,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 def generate(family: str, tasks: int, rng: random.Random) -> Workflow:
     """A workflow of the family with so many tasks, or as near as its structure permits."""
     if family not in FAMILIES:
-        near = difflib.get_close_matches(family.lower(), FAMILIES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(FAMILIES)}"
-        raise ValueError(f"no family of workflows is named {family!r}; {hint}")
+        hint = did_you_mean(family.lower(), FAMILIES) or f"use one of {', '.join(FAMILIES)}"
+        raise ValueError(f"no family of workflows is named {quoted(family)}; {hint}")
     return FAMILIES[family](tasks, rng)

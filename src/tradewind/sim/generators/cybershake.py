@@ -1,9 +1,10 @@
 """CyberShake: how strongly the ground will shake at a site.
 
-ExtractSGT cuts strain tensors out of a huge model; many SeismogramSynthesis tasks read each cut; the peaks of every seismogram are
-computed; seismograms and peaks are zipped. Structure and figures: Bharathi et al. 2008 and Juve et al. 2013; deviations and limits
-are those of the well-known published instances of 30 to 1,000 tasks. In these the number of cuts (2, 4 or 8) does not follow from
-the size; beyond them it grows so that a cut has no more readers than in the largest.
+ExtractSGT cuts strain tensors out of a huge model; many SeismogramSynthesis tasks read each cut; the peaks of every
+seismogram are computed; seismograms and peaks are zipped. Structure and figures: Bharathi et al. 2008 and Juve et al.
+2013; deviations and limits are those of the well-known published instances of 30 to 1,000 tasks. In these the number
+of cuts (2, 4 or 8) does not follow from the size; beyond them it grows so that a cut has no more readers than in the
+largest.
 """
 
 import random

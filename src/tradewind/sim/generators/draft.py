@@ -6,6 +6,7 @@ Edges follow files: a task waits for the writers of what it reads, so files and 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tradewind.model.units import seconds
 from tradewind.model.workflow import File, Task, Workflow
@@ -38,6 +39,9 @@ class Uniform:
     def draw(self, rng: random.Random) -> float:
         """One value between `low` and `high`."""
         return rng.uniform(self.low, self.high)
+
+
+Distribution: TypeAlias = Normal | Uniform
 
 
 class Draft:

@@ -1,10 +1,11 @@
 """Epigenomics: mapping short reads of DNA to a reference genome.
 
-The reads of each lane are split into chunks; each chunk is filtered, converted twice and mapped; maps are merged per lane and then over
-all lanes, indexed and piled up. Structure and figures: Bharathi et al. 2008 and Juve et al. 2013; rates are those of the well-known
-published instances of 24 to 1,000 tasks. There, as here, run times follow sizes: a chunk's share of its lane for the conversions, the
-reference genome for mapping, which is nearly all of the work. That size was drawn once per workflow, so run times of two
-workflows may differ fourfold. Instances with more than seven lanes were not published; here lanes grow with the size.
+The reads of each lane are split into chunks; each chunk is filtered, converted twice and mapped; maps are merged per
+lane and then over all lanes, indexed and piled up. Structure and figures: Bharathi et al. 2008 and Juve et al. 2013;
+rates are those of the well-known published instances of 24 to 1,000 tasks. There, as here, run times follow sizes: a
+chunk's share of its lane for the conversions, the reference genome for mapping, which is nearly all of the work. That
+size was drawn once per workflow, so run times of two workflows may differ fourfold. Instances with more than seven
+lanes were not published; here lanes grow with the size.
 """
 
 import random

@@ -23,6 +23,8 @@ def layered(tasks: int, rng: random.Random) -> Workflow:
         for _ in range(min(rng.randint(1, widest), tasks - number)):
             number += 1
             fed_by = rng.sample(before, min(rng.randint(1, MOST_PARENTS), len(before))) if before else [start]
-            layer.append(draft.add("task", STEP.draw(rng), fed_by, File(f"file_{number:05d}.dat", round(SIZE.draw(rng)))))
+            layer.append(
+                draft.add("task", STEP.draw(rng), fed_by, File(f"file_{number:05d}.dat", round(SIZE.draw(rng))))
+            )
         before = layer
     return draft.finish()

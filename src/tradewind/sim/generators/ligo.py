@@ -1,15 +1,16 @@
 """LIGO Inspiral: the search for gravitational waves from pairs of stars.
 
-Template banks are matched against stretches of data (Inspiral), coincidences of several detectors are kept (Thinca), and both steps
-are done once more with the triggers that survived (TrigBank, Inspiral, Thinca). Structure and figures: Bharathi et al. 2008 and
-Juve et al. 2013; deviations and limits are those of the well-known published instances of 30 to 1,000 tasks. As there, larger
-workflows fall into groups of very different size, one Thinca of each stage per group; a few neighbouring groups share some of their first
-matches, the others stand alone.
+Template banks are matched against stretches of data (Inspiral), coincidences of several detectors are kept (Thinca),
+and both steps are done once more with the triggers that survived (TrigBank, Inspiral, Thinca). Structure and figures:
+Bharathi et al. 2008 and Juve et al. 2013; deviations and limits are those of the well-known published instances of 30
+to 1,000 tasks. As there, larger workflows fall into groups of very different size, one Thinca of each stage per group;
+a few neighbouring groups share some of their first matches, the others stand alone.
 """
 
 import math
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tradewind.model.workflow import File, Workflow
 from tradewind.sim.generators.draft import Draft, Normal, Uniform
@@ -44,7 +45,7 @@ class _Shape:
 
 
 def ligo(tasks: int, rng: random.Random) -> Workflow:
-    """A LIGO Inspiral workflow of about so many tasks (at least 6): the structure wants an even number."""
+    """A LIGO Inspiral workflow of about so many tasks (at least 6): at most two more or fewer."""
     draft = Draft("ligo", tasks, smallest=6)
     shape = _shape(tasks, rng)
     frames: list[list[File]] = []
@@ -96,14 +97,15 @@ def _coincide(draft: Draft, matches: list[File], output: str, rng: random.Random
 
 def _shape(tasks: int, rng: random.Random) -> _Shape:
     """Split so many tasks into groups: two per template bank, two per match that a group reads, two per group."""
-    half = round(tasks / 2)
     groups = _groups(tasks, rng)
-    shared = round(half / 2 * rng.uniform(0, SHARED)) if groups > 1 else 0
-    if groups > 1 and (half - groups - shared) % 2:
-        shared += 1
-    banks = (half - groups - shared + 1) // 2  # rounded up where a single group wants an odd half
+    if groups == 1:
+        return _Shape([tasks // 4], shared=0)
+    half = tasks // 2
+    shared = round(half / 2 * rng.uniform(0, SHARED))
+    shared += (half - groups - shared) % 2
+    banks = (half - groups - shared) // 2
     cuts = [0, *sorted(rng.sample(range(1, banks), groups - 1)), banks]
-    return _Shape([after - before for before, after in zip(cuts, cuts[1:], strict=False)], shared)
+    return _Shape([after - before for before, after in pairwise(cuts)], shared)
 
 
 def _groups(tasks: int, rng: random.Random) -> int:

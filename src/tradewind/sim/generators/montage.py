@@ -1,10 +1,10 @@
 """Montage: a mosaic of the sky from overlapping images.
 
-Each image is projected, each overlapping pair compared, the differences are fitted into one model of the background, each image is
-corrected by it, and the corrected images are added, shrunk and made a picture. Structure and figures: Bharathi et al. 2008 and Juve
-et al. 2013, `Characterizing and profiling scientific workflows`; means, deviations and limits are those of the well-known
-published instances of 25 to 1,000 tasks. There, pairs are drawn among all images; here they lie near each other on a grid, as in the
-sky, with the same number of pairs per image (about four). An image and its area file are counted as one file.
+Each image is projected, each overlapping pair compared, the differences are fitted into one model of the background,
+each image is corrected by it, and the corrected images are added, shrunk and made a picture. Structure and figures:
+Bharathi et al. 2008 and Juve et al. 2013; means, deviations and limits are those of the well-known published instances
+of 25 to 1,000 tasks. There, pairs are drawn among all images; here they lie near each other on a grid, as in the sky,
+with the same number of pairs per image (about four). An image and its area file are counted as one file.
 """
 
 import math

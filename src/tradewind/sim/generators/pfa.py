@@ -1,11 +1,11 @@
 """The workloads of the budget paper (Performance-Feedback Autoscaler, section 4.3 and Table 2), made without its data.
 
-Montage, LIGO and SIPHT in equal parts; both workloads share their workflows and differ in the second run time of each task. The paper gives
-neither the distribution of sizes nor the rule for that second run time; we fitted a shifted, truncated log-normal to its mean (74), median
-(38) and deviation (95) of sizes, and a one-sided draw to its mean run times: with the generator's run time over 30 as `o`,
-Workload I draws from `o` to `1.5 o` and assigns the two values to the machine types at random; Workload II draws from `o` to `2 o` for `small`
-and keeps `o` on `large`. Sizes are drawn evenly over the distribution (stratified), so that its long tail weighs the same in every
-repetition.
+Montage, LIGO and SIPHT in equal parts; both workloads share their workflows and differ in the second run time of each
+task. The paper gives neither the distribution of sizes nor the rule for that second run time; we fitted a shifted,
+truncated log-normal to its mean (74), median (38) and deviation (95) of sizes, and a one-sided draw to its mean run
+times: with the generator's run time over 30 as `o`, Workload I draws from `o` to `1.5 o` and assigns the two values to
+the machine types at random; Workload II draws from `o` to `2 o` for `small` and keeps `o` on `large`. Sizes are drawn
+evenly over the distribution (stratified), so that its long tail weighs the same in every repetition.
 """
 
 import math

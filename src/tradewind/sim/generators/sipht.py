@@ -1,17 +1,18 @@
 """SIPHT: the search for genes of small RNAs in bacteria.
 
-One group per genome: many Patser tasks scan for binding sites and are concatenated; four searches feed the prediction (SRNA), whose
-candidates five Blast and parse tasks compare with what is known; SRNA_annotate joins everything. Structure and figures: Bharathi et
-al. 2008 and Juve et al. 2013; deviations and limits are those of the well-known published instances of 30 to 1,000 tasks. Larger
-workflows are several groups side by side that share nothing. Files with the same writer and readers are counted as one.
+One group per genome: many Patser tasks scan for binding sites and are concatenated; four searches feed the prediction
+(SRNA), whose candidates five Blast and parse tasks compare with what is known; SRNA_annotate joins everything.
+Structure and figures: Bharathi et al. 2008 and Juve et al. 2013; deviations and limits are those of the well-known
+published instances of 30 to 1,000 tasks. Larger workflows are several groups side by side that share nothing. Files
+with the same writer and readers are counted as one.
 """
 
 import random
 
 from tradewind.model.workflow import File, Workflow
-from tradewind.sim.generators.draft import Draft, Normal, Uniform
+from tradewind.sim.generators.draft import Distribution, Draft, Normal, Uniform
 
-RUNTIMES = {
+RUNTIMES: dict[str, Distribution] = {
     "Patser": Normal(1.272, 0.294, 0.635, 1.905),
     "Patser_concate": Uniform(0.04, 0.12),
     "Findterm": Uniform(678, 2023),
@@ -26,7 +27,7 @@ RUNTIMES = {
     "Blast_paralogues": Normal(5.063, 1.11, 2.498, 7.482),
     "SRNA_annotate": Normal(1.69, 0.65, 0.84, 2.515),
 }
-SIZES = {
+SIZES: dict[str, Distribution] = {
     "Patser": Uniform(46_200, 137_500),
     "Findterm": Normal(34_200_000, 5_000_000, 23_000_000, 45_000_000),
     "RNAMotif": Normal(1_039_000, 94_000, 821_000, 1_307_000),

@@ -1,0 +1,63 @@
+"""The event log: records as plain values, the same whether a run was simulated or real.
+
+Numbers of tenants and machine types become names; times are seconds and money is in the user's currency. The name of
+the record comes second, after the time.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from tradewind.core.state import State
+from tradewind.model.command import Acquire, Admitted, Charged, Command, Cut, Eligible, Ended, Refunded, Start
+from tradewind.model.event import Event, Failed, Finished, Submitted
+from tradewind.model.units import SECOND, UNIT
+
+Record = Event | Command
+Sink = Callable[[Record], None]
+
+_SCALES = dict.fromkeys(("until", "ideal", "deadline"), SECOND) | dict.fromkeys(("amount", "budget"), UNIT)
+_NAMED_TENANTS = {Acquire, Admitted, Eligible, Ended, Charged, Refunded, Cut}
+_NAMED_KINDS = {Acquire, Cut}
+_NAMED_TASKS = {Start, Finished, Failed}
+
+
+@cache
+def name_of(kind: type) -> str:
+    """A record's name in the log: `MachineReady` is `machine-ready`."""
+    return "".join("-" + letter.lower() if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
+
+
+class Encoder:
+    """Turns records into plain values, with the names that the state knows."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._tenants = [pool.tenant.name for pool in state.all_pools]
+        self._kinds = [kind.type.name for kind in state.kinds]
+
+    def encode(self, record: Record) -> dict[str, Any]:
+        """One record as plain values."""
+        kind: type = type(record)
+        fields = _fields(kind)
+        plain: dict[str, Any] = {"at": record.at / SECOND, "event": name_of(kind)}
+        for name, value in zip(fields[1:], record[1:], strict=True):
+            plain[name] = self._plain(kind, name, value)
+        if kind in _NAMED_TASKS:
+            unit = self._state.units[plain["unit"]]
+            plain["run"], plain["task"] = unit.run.id, unit.task.id
+        return plain
+
+    def _plain(self, kind: type, name: str, value: Any) -> Any:
+        if name in _SCALES:
+            return None if value is None else value / _SCALES[name]
+        if name == "tenant" and kind in _NAMED_TENANTS:
+            return self._tenants[value]
+        if name == "kind" and kind in _NAMED_KINDS:
+            return self._kinds[value]
+        return value.name if kind is Submitted and name == "workflow" else value
+
+
+@cache
+def _fields(kind: type) -> Sequence[str]:
+    return tuple(kind._fields)  # type: ignore[attr-defined]  # every record is a named tuple

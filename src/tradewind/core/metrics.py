@@ -1,0 +1,215 @@
+"""Metrics, computed from the event log and from nothing else, so that real and simulated runs are measured alike.
+
+`Meter.observe` takes the records one by one in O(log runs), so a log need not be kept to be measured.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tradewind.core.log import Record
+from tradewind.core.machines import Kind
+from tradewind.core.pool import Pool
+from tradewind.core.steps import Gap, Level
+from tradewind.model.command import (
+    Acquire,
+    Admitted,
+    Charged,
+    Cut,
+    Eligible,
+    Ended,
+    Kill,
+    Refunded,
+    Refused,
+    Release,
+    Start,
+)
+from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost
+from tradewind.model.machine import NO_LIMIT
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import Duration, Money, Time
+
+
+@dataclass(slots=True)
+class RunMeter:
+    """What is measured of one run."""
+
+    tenant: int
+    workflow: str
+    tasks: int
+    submitted: Time
+    ideal: Duration
+    deadline: Time | None
+    started: Time | None = None
+    ended: Time | None = None
+    status: str = "running"
+
+    @property
+    def slowdown(self) -> float:
+        """Response time relative to the ideal makespan; 1 for a run that takes no time at all."""
+        if self.ended is None:
+            raise ValueError(f"{self.workflow} has not ended")
+        return (self.ended - self.submitted) / self.ideal if self.ideal else 1.0
+
+    @property
+    def waiting(self) -> Duration:
+        """Time from submission to the start of the first task."""
+        return (self.started if self.started is not None else self.submitted) - self.submitted
+
+
+@dataclass(slots=True)
+class TenantMeter:
+    """What is measured of one tenant."""
+
+    tenant: Tenant
+    gap: Gap
+    allocated: list[Level]
+    """By machine type."""
+    busy: list[Level]
+    """By machine type."""
+    charged: Money = 0
+    refunded: Money = 0
+    spending: dict[int, list[Money]] = field(default_factory=dict)
+    """By interval: what was reserved for machines of each type."""
+
+    def spend(self, at: Time, kind: int, amount: Money) -> None:
+        """Money has been reserved."""
+        self.charged += amount
+        row = self.spending.setdefault(at // self.tenant.interval, [0] * len(self.allocated))
+        row[kind] += amount
+
+    def per_interval(self, end: Time) -> list[Money]:
+        """What was reserved in each interval up to the end."""
+        last = max(-(-end // self.tenant.interval), max(self.spending, default=-1) + 1)
+        return [sum(self.spending.get(index, ())) for index in range(last)]
+
+
+class Meter:
+    """Measures a run of the core from its records."""
+
+    def __init__(self, pools: Sequence[Pool], kinds: Sequence[Kind]) -> None:
+        self.kinds = [kind.type for kind in kinds]
+        self._limit = sum(kind.type.limit for kind in kinds)
+        self.tenants = [
+            TenantMeter(pool.tenant, Gap(self._limit), [Level() for _ in kinds], [Level() for _ in kinds])
+            for pool in pools
+        ]
+        self.runs: list[RunMeter] = []
+        self.end: Time = 0
+        self.records = 0
+        self.attempts = 0
+        self.finished = 0
+        self.failures = 0
+        self.lost = 0
+        self.cuts = 0
+        self.refused: list[str] = []
+        self._firsts: list[int] = []
+        self._places: dict[int, tuple[int, int]] = {}
+        """Tenant and type of each machine held."""
+        self._running: dict[int, dict[int, int]] = defaultdict(dict)
+        """By machine: which attempt of which unit runs there."""
+        self._observers: dict[type, Callable[[Any], None]] = {
+            Admitted: self._admitted,
+            Refused: lambda record: self.refused.append(f"{record.workflow}: {record.reason}"),
+            Eligible: lambda record: self.tenants[record.tenant].gap.change(record.at, record.change, 0),
+            Ended: self._ended,
+            Start: self._start,
+            Finished: self._finished,
+            Failed: self._failed,
+            Kill: self._kill,
+            Acquire: self._acquire,
+            Release: lambda record: self._leave(record.at, record.machine),
+            MachineLost: self._machine_lost,
+            MachineFailed: lambda record: self._leave(record.at, record.machine),
+            Charged: self._charged,
+            Refunded: self._refunded,
+            Cut: self._cut,
+        }
+
+    @property
+    def size(self) -> int:
+        """How many machines there are to be had; where there is no limit, the most that were held or wanted at once."""
+        return self._limit if self._limit < NO_LIMIT else sum(meter.gap.peak for meter in self.tenants)
+
+    def observe(self, record: Record) -> None:
+        """Take the next record of the log."""
+        self.records += 1
+        observer = self._observers.get(type(record))
+        if observer is not None:
+            observer(record)
+
+    def _admitted(self, record: Admitted) -> None:
+        self._firsts.append(record.first)
+        self.runs.append(
+            RunMeter(record.tenant, record.workflow, record.tasks, record.at, record.ideal, record.deadline)
+        )
+
+    def _ended(self, record: Ended) -> None:
+        run = self.runs[record.run]
+        run.ended, run.status = record.at, record.status
+        self.end = max(self.end, record.at)
+
+    def _start(self, record: Start) -> None:
+        self.attempts += 1
+        run = self.runs[bisect_right(self._firsts, record.unit) - 1]
+        if run.started is None:
+            run.started = record.at
+        running = self._running[record.machine]
+        if not running:
+            tenant, kind = self._places[record.machine]
+            self.tenants[tenant].busy[kind].change(record.at, 1)
+        running[record.unit] = record.attempt
+
+    def _finished(self, record: Finished) -> None:
+        if self._stop(record.at, record.machine, record.unit, record.attempt):
+            self.finished += 1
+            self.tenants[self._places[record.machine][0]].gap.change(record.at, -1, 0)
+
+    def _failed(self, record: Failed) -> None:
+        self.failures += self._stop(record.at, record.machine, record.unit, record.attempt)
+
+    def _kill(self, record: Kill) -> None:
+        self._stop(record.at, record.machine, record.unit, record.attempt)
+
+    def _stop(self, at: Time, machine: int, unit: int, attempt: int) -> bool:
+        """An attempt no longer runs; whether it did until now, for late reports of old attempts count for nothing."""
+        running = self._running[machine]
+        if running.get(unit) != attempt:
+            return False
+        del running[unit]
+        if not running:
+            tenant, kind = self._places[machine]
+            self.tenants[tenant].busy[kind].change(at, -1)
+        return True
+
+    def _acquire(self, record: Acquire) -> None:
+        self._places[record.machine] = (record.tenant, record.kind)
+        meter = self.tenants[record.tenant]
+        meter.gap.change(record.at, 0, 1)
+        meter.allocated[record.kind].change(record.at, 1)
+
+    def _machine_lost(self, record: MachineLost) -> None:
+        running = self._running[record.machine]
+        self.lost += len(running)
+        for unit, attempt in list(running.items()):
+            self._stop(record.at, record.machine, unit, attempt)
+        self._leave(record.at, record.machine)
+
+    def _leave(self, at: Time, machine: int) -> None:
+        place = self._places.pop(machine, None)
+        self._running.pop(machine, None)
+        if place is not None:
+            tenant, kind = place
+            self.tenants[tenant].gap.change(at, 0, -1)
+            self.tenants[tenant].allocated[kind].change(at, -1)
+
+    def _charged(self, record: Charged) -> None:
+        self.tenants[record.tenant].spend(record.at, self._places[record.machine][1], record.amount)
+
+    def _refunded(self, record: Refunded) -> None:
+        self.tenants[record.tenant].refunded += record.amount
+
+    def _cut(self, _record: Cut) -> None:
+        self.cuts += 1

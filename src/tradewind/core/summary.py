@@ -1,0 +1,106 @@
+"""Figures that sum up a measured run, as plain values for tables and files."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from tradewind.core.metrics import Meter, RunMeter, TenantMeter
+from tradewind.model.units import SECOND, Duration, Time, in_seconds, in_units
+
+
+def summarise(meter: Meter) -> dict[str, Any]:
+    """The figures of a run as a whole, with those of each tenant under `tenants`."""
+    end = meter.end
+    runs = meter.runs
+    intervals = [meter_.per_interval(end) for meter_ in meter.tenants]
+    longest = max(map(len, intervals), default=0)
+    together = [sum(row[index] for row in intervals if index < len(row)) for index in range(longest)]
+    gaps = [meter_.gap for meter_ in meter.tenants]
+    for gap in gaps:
+        gap.close(end)
+    elasticity = [gap.elasticity(meter.size) for gap in gaps]
+    return {
+        "workflows": len(runs),
+        "tasks": sum(run.tasks for run in runs),
+        "failed_workflows": sum(run.status == "failed" for run in runs),
+        "refused_workflows": len(meter.refused),
+        "makespan_s": in_seconds(end),
+        "cost_total": in_units(sum(t.charged - t.refunded for t in meter.tenants)),
+        "cost_per_interval": _money(together),
+        "intervals_over_budget": sum(map(_over_budget, meter.tenants, intervals)),
+        "slowdown": _slowdown(runs),
+        "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
+        "elasticity": {key: fmean(row[key] for row in elasticity) for key in ("a_u", "a_o", "t_u", "t_o")},
+        "busy_share": _share([level.until(end) for t in meter.tenants for level in t.busy], end, meter.size),
+        "allocated_share": _share([level.until(end) for t in meter.tenants for level in t.allocated], end, meter.size),
+        "attempts": meter.attempts,
+        "failures": meter.failures,
+        "lost_attempts": meter.lost,
+        "cuts": meter.cuts,
+        "deadline_misses": sum(_is_late(run) for run in runs),
+        "events": meter.records,
+        "tenants": {
+            t.tenant.name: _tenant(meter, index, t, elasticity[index]) for index, t in enumerate(meter.tenants)
+        },
+    }
+
+
+def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str, float]) -> dict[str, Any]:
+    end = meter.end
+    runs = [run for run in meter.runs if run.tenant == index]
+    intervals = tenant.per_interval(end)
+    return {
+        "workflows": len(runs),
+        "budget": None if tenant.tenant.budget is None else in_units(tenant.tenant.budget),
+        "cost_total": in_units(tenant.charged - tenant.refunded),
+        "cost_per_interval": _money(intervals),
+        "intervals_over_budget": _over_budget(tenant, intervals),
+        "slowdown": _slowdown(runs),
+        "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
+        "elasticity": elasticity,
+        "busy_share": _share([level.until(end) for level in tenant.busy], end, meter.size),
+        "allocated_share": _share([level.until(end) for level in tenant.allocated], end, meter.size),
+    }
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of the ordered values lies, between neighbours by their distance."""
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _slowdown(runs: Sequence[RunMeter]) -> dict[str, float]:
+    values = sorted(run.slowdown for run in runs if run.status == "done")
+    return {
+        "mean": fmean(values) if values else 0.0,
+        "median": percentile(values, 0.5),
+        "p95": percentile(values, 0.95),
+    }
+
+
+def _money(intervals: Sequence[int]) -> dict[str, float]:
+    return {
+        "mean": in_units(round(fmean(intervals))) if intervals else 0.0,
+        "max": in_units(max(intervals, default=0)),
+    }
+
+
+def _over_budget(tenant: TenantMeter, intervals: Sequence[int]) -> int:
+    budget = tenant.tenant.budget
+    return 0 if budget is None else sum(spent > budget for spent in intervals)
+
+
+def _mean_seconds(durations: Sequence[Duration]) -> float:
+    return fmean(durations) / SECOND if durations else 0.0
+
+
+def _share(areas: Sequence[int], end: Time, size: int) -> float:
+    return sum(areas) / (end * size) if end and size else 0.0
+
+
+def _is_late(run: RunMeter) -> bool:
+    return run.deadline is not None and run.ended is not None and run.ended > run.deadline

@@ -1,0 +1,141 @@
+"""The one loader: any file that Tradewind reads, recognised by what is in it.
+
+    document = load("montage.yaml")          # a workflow, machines or a scenario
+    workflow = load_workflow("Montage_25.xml.gz")
+
+Whatever is wrong with a file, from a missing one to a cycle of tasks, is a `FormatError`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from tradewind.formats.dax import is_dax, workflow_from_dax
+from tradewind.formats.errors import FormatError
+from tradewind.formats.feasible import check_feasible
+from tradewind.formats.json_text import read_json
+from tradewind.formats.native import machines_from, workflow_from
+from tradewind.formats.scenario import Neighbours, scenario_from
+from tradewind.formats.source import Source, read_source
+from tradewind.formats.tree import Tree
+from tradewind.formats.wfformat import is_wfformat, place_of_task, workflow_from_wfformat
+from tradewind.formats.yaml_text import read_yaml
+from tradewind.model.machine import MachineType
+from tradewind.model.scenario import Scenario
+from tradewind.model.workflow import Workflow
+
+Content: TypeAlias = Workflow | Scenario | tuple[MachineType, ...]
+
+
+def _no_line(_: str) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a file holds."""
+
+    file: str
+    format: str
+    """`native`, `wfformat` or `dax`."""
+    content: Content
+    line_of: Callable[[str], int | None] = field(default=_no_line, compare=False)
+    """The line on which the task of some id begins."""
+
+    @property
+    def kind(self) -> str:
+        """What the content is, in words."""
+        if isinstance(self.content, Workflow):
+            return "workflow"
+        return "scenario" if isinstance(self.content, Scenario) else "machines"
+
+
+def load(path: str | Path, *, lenient: bool = False) -> Document:
+    """Load a file of any format; `lenient` takes negative run times and sizes of foreign formats for zero."""
+    source = read_source(path)
+    if is_dax(source.text):
+        workflow, lines = workflow_from_dax(source, lenient=lenient)
+        return Document(source.file, "dax", workflow, lines.get)
+    tree = _read_tree(source)
+    if is_wfformat(tree.data):
+        workflow = workflow_from_wfformat(tree, lenient=lenient)
+        return Document(
+            source.file, "wfformat", workflow, lambda identity: _line(tree, place_of_task(tree.data, identity))
+        )
+    return _native(tree, lenient=lenient)
+
+
+def load_workflow(path: str | Path, *, lenient: bool = False) -> Workflow:
+    """Load a workflow of any format."""
+    return _workflow_of(load(path, lenient=lenient))
+
+
+def load_scenario(path: str | Path, *, lenient: bool = False) -> Scenario:
+    """Load a scenario and the files it speaks of."""
+    document = load(path, lenient=lenient)
+    if isinstance(document.content, Scenario):
+        return document.content
+    raise _wrong_kind(document, "a scenario", "a scenario has 'workload' and 'machines'")
+
+
+def load_machines(path: str | Path) -> tuple[MachineType, ...]:
+    """Load machine types; those of a scenario will do."""
+    document = load(path)
+    if isinstance(document.content, Scenario):
+        return document.content.machines
+    if isinstance(document.content, tuple):
+        return document.content
+    raise _wrong_kind(document, "machine types", "a file of machine types has 'machines'")
+
+
+def _workflow_of(document: Document) -> Workflow:
+    if isinstance(document.content, Workflow):
+        return document.content
+    raise _wrong_kind(document, "a workflow", "a workflow has 'tasks'")
+
+
+def _wrong_kind(document: Document, wanted: str, remedy: str) -> FormatError:
+    found = {"workflow": "a workflow", "machines": "machine types", "scenario": "a scenario"}[document.kind]
+    return FormatError(document.file, f"holds {found}, not {wanted}", remedy=remedy)
+
+
+def _read_tree(source: Source) -> Tree:
+    tree = read_json(source) if source.text.lstrip()[:1] in ("{", "[") else read_yaml(source)
+    if not isinstance(tree.data, dict):
+        found = "a list" if isinstance(tree.data, list) else "no fields"
+        raise FormatError(source.file, f"holds {found} at the top", remedy="expected were fields such as 'tasks:'")
+    return tree
+
+
+def _native(tree: Tree, *, lenient: bool) -> Document:
+    if "workload" in tree.data:
+        return Document(tree.file, "native", scenario_from(tree, _neighbours(lenient=lenient)))
+    if "tasks" in tree.data:
+        workflow = workflow_from(tree)
+        return Document(tree.file, "native", workflow, lambda identity: _line(tree, _place_of_task(tree, identity)))
+    if "machines" in tree.data:
+        return Document(tree.file, "native", machines_from(tree))
+    remedy = "a workflow has 'tasks', a file of machine types 'machines', a scenario 'workload'"
+    raise FormatError(tree.file, "is neither a workflow, nor machine types, nor a scenario", remedy=remedy)
+
+
+def _neighbours(*, lenient: bool) -> Neighbours:
+    def workflow(path: Path, machines: Sequence[MachineType]) -> Workflow:
+        document = load(path, lenient=lenient)
+        found = _workflow_of(document)
+        check_feasible(found, machines, file=document.file, line_of=document.line_of)
+        return found
+
+    return Neighbours(workflow, load_machines)
+
+
+def _place_of_task(tree: Tree, identity: str) -> tuple[str | int, ...]:
+    tasks = tree.data["tasks"]
+    if isinstance(tasks, dict):
+        return ("tasks", identity)
+    return ("tasks", next(at for at, task in enumerate(tasks) if task["id"] == identity))
+
+
+def _line(tree: Tree, place: tuple[str | int, ...]) -> int | None:
+    return tree.locate([place])[0]

@@ -1,0 +1,105 @@
+"""Throughput history: how many tasks a machine of each type completes in an interval, smoothed.
+
+Section 3.3.1 of the PFA paper, equations 5 to 9 and 13 to 17. Equation 14 is missing in the text; we take the depth as
+the mean throughput, rounded up, which is what equation 16 does with exponential smoothing.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Literal
+
+from tradewind.model.units import Duration, Time
+
+
+@dataclass(slots=True)
+class Seen:
+    """Counters of one type when they were last read."""
+
+    completed: int = 0
+    machine_time: Duration = 0
+
+
+@dataclass(slots=True)
+class History:
+    """What is remembered of one tenant; plain data that can be stored."""
+
+    kinds: int
+    at: Time | None = None
+    seen: list[Seen] = field(default_factory=list)
+    throughputs: deque[tuple[float, ...]] = field(default_factory=deque)
+    """By interval, newest last; each entry has one figure for each type."""
+    ratios: tuple[float, ...] = ()
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        self.seen = self.seen or [Seen() for _ in range(self.kinds)]
+        self.ratios = self.ratios or equal_share(self.kinds)
+
+
+def equal_share(kinds: int) -> tuple[float, ...]:
+    """The same share for each type."""
+    return (1 / kinds,) * kinds
+
+
+def close_interval(history: History, now: Time, counters: Sequence[tuple[int, Duration]]) -> tuple[float, ...]:
+    """The throughput of each type since the last call (equation 5): tasks completed per machine held, on average."""
+    elapsed = now - history.at if history.at is not None else 0
+    throughput = []
+    for seen, (completed, machine_time) in zip(history.seen, counters, strict=True):
+        machines = (machine_time - seen.machine_time) / elapsed if elapsed else 0.0
+        throughput.append((completed - seen.completed) / machines if machines > 0 else 0.0)
+        seen.completed, seen.machine_time = completed, machine_time
+    history.at = now
+    return tuple(throughput)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the history says about the next interval."""
+
+    ratios: tuple[float, ...]
+    """In which proportion types are to be held (rho)."""
+    depth: int | None
+    """How many waves of tasks will end in an interval (zeta); None: no limit."""
+    throughput: float
+    """Tasks that one machine completes in an interval; 0 if nothing is known."""
+
+
+def moving_average(history: History, throughput: tuple[float, ...], past: int) -> Outlook:
+    """Smooth over this and the `past` intervals before it, leaving out those in which nothing was completed."""
+    history.throughputs.append(throughput)
+    while len(history.throughputs) > past + 1:
+        history.throughputs.popleft()
+    fruitful = [row for row in history.throughputs if sum(row) > 0]
+    if not fruitful:
+        return Outlook(equal_share(history.kinds), None, 0.0)
+    mean = sum(map(sum, fruitful)) / (len(fruitful) * history.kinds)
+    shares = [tuple(value / sum(row) for value in row) for row in fruitful]
+    ratios = tuple(sum(share) / len(shares) for share in zip(*shares, strict=True))
+    if not all(ratios):  # a type nobody has tried yet: give all an equal chance
+        ratios = equal_share(history.kinds)
+    return Outlook(ratios, ceil(mean), mean)
+
+
+def exponential_average(history: History, throughput: tuple[float, ...], alpha: float) -> Outlook:
+    """Smooth exponentially; the nearer alpha is to one, the smoother."""
+    total = sum(throughput)
+    if all(throughput):
+        instant = (value / total for value in throughput)
+        history.ratios = tuple(
+            alpha * old + (1 - alpha) * new for old, new in zip(history.ratios, instant, strict=True)
+        )
+    else:
+        history.ratios = equal_share(history.kinds)
+    mean = total / history.kinds
+    if total > 0:
+        old = mean if history.depth is None else history.depth  # the first finite value is taken as it is
+        history.depth = ceil(alpha * old + (1 - alpha) * mean)
+    else:
+        history.depth = None
+    return Outlook(history.ratios, history.depth, mean)
+
+
+Smoothing = Literal["ma", "ewma"]

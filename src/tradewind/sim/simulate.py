@@ -1,0 +1,65 @@
+"""Simulating a scenario from end to end, and what comes of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from tradewind.core.log import Record, Sink
+from tradewind.core.metrics import Meter
+from tradewind.core.state import State
+from tradewind.core.summary import summarise
+from tradewind.model.scenario import Scenario, Submission
+from tradewind.policies.registry import build
+from tradewind.sim.driver import Simulation
+from tradewind.sim.stopwatch import Stopwatch
+from tradewind.sim.workload import submissions
+
+SinkFor = Callable[[State], Sink]
+"""Makes a sink once the state is there whose names it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulation found."""
+
+    scenario: Scenario
+    meter: Meter
+    stopwatch: Stopwatch
+    wall: float
+    """Seconds of real time."""
+
+    def figures(self) -> dict[str, Any]:
+        """The figures of the run as plain values; those of real time come last, for they differ from run to run."""
+        figures = summarise(self.meter)
+        return {
+            "policy": self.scenario.policy,
+            "parameters": dict(self.scenario.parameters),
+            "seed": self.scenario.seed,
+            **figures,
+            "decision_ms": self.stopwatch.milliseconds("decision"),
+            "wall_s": self.wall,
+            "tasks_per_s": self.meter.finished / self.wall if self.wall else 0.0,
+        }
+
+
+def simulate(scenario: Scenario, work: Sequence[Submission] | None = None, sinks: Sequence[SinkFor] = ()) -> Outcome:
+    """Run a scenario; each sink gets every record as it happens."""
+    work = submissions(scenario) if work is None else work
+    stopwatch = Stopwatch()
+    begin = perf_counter()
+    simulation = Simulation(scenario, work, build(scenario.policy, scenario.parameters), stopwatch.phase)
+    meter = Meter(simulation.state.all_pools, simulation.state.kinds)
+    simulation.run(_together([meter.observe, *(sink_for(simulation.state) for sink_for in sinks)]))
+    return Outcome(scenario, meter, stopwatch, perf_counter() - begin)
+
+
+def _together(sinks: Sequence[Sink]) -> Sink:
+    if len(sinks) == 1:
+        return sinks[0]
+
+    def sink(record: Record) -> None:
+        for each in sinks:
+            each(record)
+
+    return sink

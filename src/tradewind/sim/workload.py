@@ -1,0 +1,43 @@
+"""From a scenario's description of work to submissions: workflows are generated and given times to arrive."""
+
+import random
+from collections.abc import Iterator
+from itertools import cycle
+from statistics import fmean
+
+from tradewind.model.scenario import Generated, Given, Scenario, Submission
+from tradewind.model.units import Duration
+from tradewind.model.workflow import Workflow
+from tradewind.sim.arrivals import arrive
+from tradewind.sim.generators import generate
+
+
+def submissions(scenario: Scenario) -> list[Submission]:
+    """All submissions of a scenario, in order of time; the same seed gives the same ones."""
+    found: list[Submission] = []
+    for index, source in enumerate(scenario.workload):
+        rng = random.Random(f"{scenario.seed}/workload/{index}")
+        workflows = list(_workflows(source, rng))
+        if not workflows:
+            continue
+        mean_work = round(fmean(map(work, workflows)))
+        times = arrive(source.arrivals, len(workflows), mean_work, rng)
+        found += map(Submission, times, workflows, cycle(source.tenants))
+    return sorted(found, key=lambda submission: submission.at)
+
+
+def _workflows(source: Given | Generated, rng: random.Random) -> Iterator[Workflow]:
+    if isinstance(source, Given):
+        yield from source.workflows
+        return
+    for _ in range(source.count):
+        workflow = generate(source.family, source.tasks, rng)
+        priority = rng.randrange(source.priorities)
+        yield Workflow(workflow.name, workflow.tasks, workflow.parents, priority, workflow.deadline)
+
+
+def work(workflow: Workflow) -> Duration:
+    """All run time of a workflow, averaged over the machine types for which it declares any."""
+    return sum(
+        round(fmean(task.runtimes.values())) if task.runtimes else (task.runtime or 0) for task in workflow.tasks
+    )
