@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradewind.model.scenario import Arrivals
@@ -33,6 +33,7 @@ def test_every_process_is_tried_here() -> None:
     assert ALL.keys() == PROCESSES.keys()
 
 
+@settings(deadline=None)
 @given(process=st.sampled_from(sorted(ALL)), count=st.integers(0, 300), seed=st.integers(0, 10**6))
 def test_times_are_whole_sorted_not_negative_and_follow_from_the_seed(process: str, count: int, seed: int) -> None:
     made = times(process, count, seed, **ALL[process])

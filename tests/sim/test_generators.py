@@ -21,6 +21,7 @@ def make(family: str, tasks: int, seed: int) -> Workflow:
     return generate(family, tasks, random.Random(seed))
 
 
+@settings(deadline=None)
 @given(family=families, tasks=sizes, seed=seeds)
 def test_the_same_seed_makes_the_same_workflow_and_another_one_a_different_one(
     family: str, tasks: int, seed: int
@@ -29,12 +30,14 @@ def test_the_same_seed_makes_the_same_workflow_and_another_one_a_different_one(
     assert make(family, tasks, seed) != make(family, tasks, seed + 1)
 
 
+@settings(deadline=None)
 @given(family=families, tasks=sizes, seed=seeds)
 def test_the_number_of_tasks_is_as_near_as_the_structure_permits(family: str, tasks: int, seed: int) -> None:
     made = len(make(family, tasks, seed).tasks)
     assert abs(made - tasks) <= (0 if family in EXACT else 2)
 
 
+@settings(deadline=None)
 @given(family=families, tasks=sizes, seed=seeds)
 def test_edges_and_files_agree(family: str, tasks: int, seed: int) -> None:
     workflow = make(family, tasks, seed)
@@ -54,6 +57,7 @@ def test_edges_and_files_agree(family: str, tasks: int, seed: int) -> None:
             assert sizes_of.setdefault(file.name, file.size) == file.size
 
 
+@settings(deadline=None)
 @given(family=families, tasks=sizes, seed=seeds)
 def test_tasks_are_named_numbered_and_timed(family: str, tasks: int, seed: int) -> None:
     numbers: Counter[str] = Counter()
@@ -64,11 +68,13 @@ def test_tasks_are_named_numbered_and_timed(family: str, tasks: int, seed: int) 
         assert task.runtime > 0
 
 
+@settings(deadline=None)
 @given(family=st.sampled_from(sorted(LEVELS)), tasks=sizes, seed=seeds)
 def test_published_families_have_their_levels_whatever_their_size(family: str, tasks: int, seed: int) -> None:
     assert max(make(family, tasks, seed).levels()) + 1 in LEVELS[family]
 
 
+@settings(deadline=None)
 @given(
     family=st.sampled_from(["montage", "cybershake", "epigenomics", "forkjoin", "chain"]),
     tasks=sizes,
@@ -85,7 +91,7 @@ def test_sipht_and_ligo_fall_into_groups_when_they_grow() -> None:
     assert all(pieces(make("ligo", 3000, seed)) > 5 for seed in range(10))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(tasks=st.integers(6, 60), seed=seeds)
 def test_every_ligo_group_repeats_its_matches(tasks: int, seed: int) -> None:
     workflow = make("ligo", tasks, seed)
@@ -121,7 +127,7 @@ def test_tasks_of_a_workflow_share_what_is_empty_and_what_all_read() -> None:
 
 
 def test_unknown_families_are_refused_with_a_suggestion() -> None:
-    with pytest.raises(ValueError, match="no family of workflows is named 'montag'; did you mean 'montage'?"):
+    with pytest.raises(ValueError, match="no family of workflows is named 'montag'; did you mean 'montage'"):
         generate("montag", 100, random.Random(0))
     with pytest.raises(ValueError, match="use one of chain, cybershake, epigenomics"):
         generate("xyz", 100, random.Random(0))

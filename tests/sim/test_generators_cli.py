@@ -5,6 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from tradewind.cli import main
 from tradewind.cli.generate import generate as command
 from tradewind.formats.load import load_workflow
 from tradewind.sim.generators import FAMILIES, generate
@@ -45,12 +46,17 @@ def test_without_a_file_the_workflow_is_printed() -> None:
     [
         (("montag",), "error: no family of workflows is named 'montag'; did you mean 'montage'?"),
         (("montage", "--tasks", "4"), "error: montage needs at least 11 tasks, not 4"),
-        (("montage", "-o", "montage.xml"), "error: montage.xml: the name of the file must end in .yaml or .json"),
+        (("montage", "-o", "montage.xml"), "error: montage.xml: the name must end in .yaml or .json"),
         (("montage", "-o", "no/such/folder.yaml"), "cannot be written"),
     ],
 )
-def test_mistakes_end_with_code_2_and_a_reason(arguments: tuple[str, ...], message: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not result.stdout
+def test_mistakes_end_with_code_2_and_a_reason(
+    arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tradewind", "generate", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    shown = capsys.readouterr()
+    assert ended.value.code == 2
+    assert message in shown.err
+    assert not shown.out

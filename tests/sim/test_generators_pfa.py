@@ -97,7 +97,7 @@ def test_second_run_times_keep_to_their_rule(workload: int) -> None:
                 assert original <= small <= 2 * original
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), workload=st.sampled_from(WORKLOADS), count=st.integers(1, 9))
 def test_every_workflow_has_one_entry_and_one_exit(seed: int, workload: int, count: int) -> None:
     made = pfa_workload(workload, seed, count)

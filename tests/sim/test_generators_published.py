@@ -164,7 +164,7 @@ def test_run_times_that_grow_with_the_workflow_lie_where_the_published_ones_do(f
 
 
 def test_run_times_of_epigenomics_follow_chunks_and_reference() -> None:
-    """One reference per workflow: seconds per chunk of a lane within 25 %, mapping within the range that generated ones span."""
+    """Seconds per lane within 25 %; mapping, which hangs on the reference, within the range of generated ones."""
     real = [published(instance) for instance in PUBLISHED["epigenomics"]]
     made = [generated("epigenomics", len(workflow.tasks), seed) for workflow in real for seed in range(20)]
     for name in ("filterContams", "sol2sanger", "fastq2bfq"):

@@ -7,13 +7,17 @@ from collections.abc import Callable
 from typing import cast
 
 from tradewind.core.ledger import first_charge, first_periods, paid_back, worth
-from tradewind.core.machines import Fleet, Machine
+from tradewind.core.machines import BUSY, IDLE, Fleet, Machine, covers
 from tradewind.core.state import State
-from tradewind.core.transitions import MachineStep, UnitStep
+from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, MachineState, MachineStep, UnitState, UnitStep
 from tradewind.core.work import READY, Unit
 from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Refunded, Release, Start
 from tradewind.model.units import Money, show_money
 from tradewind.policies.protocol import Place, Rent, Return, Scaling
+
+_start = Start._make  # faster than naming the fields, and most commands are of this kind
+_STARTED = int(UNIT_TABLE[UnitState.READY, UnitStep.START])
+_OCCUPIED = int(MACHINE_TABLE[MachineState.IDLE, MachineStep.OCCUPY])
 
 
 class Admission:
@@ -36,22 +40,27 @@ class Admission:
 
     def place(self, action: Place) -> None:
         """Start a unit, if it is still ready and the machine has room for it."""
-        unit = cast("Unit", action.unit)
-        machine = cast("Machine", action.machine)
-        if unit.state != READY or not machine.is_up or not self._suits(unit, machine):
+        unit: Unit = action.unit  # type: ignore[assignment]  # the core's own, seen through the protocol
+        machine: Machine = action.machine  # type: ignore[assignment]
+        need = unit.need
+        if (
+            unit.state != READY
+            or (machine.state != IDLE and machine.state != BUSY)
+            or machine.pool is not unit.run.pool
+            or machine.kind not in need.kinds
+            or not covers(machine.free, need.demand)
+        ):
             self._drop(action, f"unit {unit.id} on machine {machine.id}")
             return
-        demand = unit.need.demand
-        machine.free = tuple(map(int.__sub__, machine.free, demand))
-        machine.move(MachineStep.OCCUPY)
+        machine.fleet.occupy(machine, need.demand)
+        machine.state = _OCCUPIED
         machine.running[unit.id] = unit
-        unit.move(UnitStep.START)
+        machine.pool.dequeue(unit)
+        unit.state = _STARTED
         unit.attempt += 1
         unit.machine = machine
         unit.started = now = self._state.now
-        if any(machine.free):
-            machine.fleet.offer(machine)
-        self.out.append(Start(now, self.cause, unit.id, unit.attempt, machine.id))
+        self.out.append(_start((now, self.cause, unit.id, unit.attempt, machine.id)))
 
     def release(self, machine: Machine, because: str) -> None:
         """Give back a machine that runs nothing."""
@@ -132,9 +141,6 @@ class Admission:
         if amount:
             machine.pool.account.refunded += amount
             self.out.append(Refunded(self._state.now, self.cause, machine.id, machine.pool.index, amount))
-
-    def _suits(self, unit: Unit, machine: Machine) -> bool:
-        return machine.pool is unit.run.pool and machine.kind in unit.need.kinds and machine.fits(unit.need.demand)
 
     def _drop(self, action: Place | Return, what: str) -> None:
         self.out.append(Dropped(self._state.now, self.cause, what, f"stale decision: {action.because}"))

@@ -11,9 +11,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from tradewind.core.admit import Admission
-from tradewind.core.machines import BUSY, Machine
+from tradewind.core.machines import Machine, plus
 from tradewind.core.state import State
-from tradewind.core.transitions import MachineStep, UnitStep
+from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, MachineState, MachineStep, UnitState, UnitStep
 from tradewind.core.work import READY, RUNNING, Run, Unit, ideal_makespan
 from tradewind.model.command import Admitted, Command, Dropped, Eligible, Ended, Kill, Refused, Wake
 from tradewind.model.event import (
@@ -33,6 +33,9 @@ from tradewind.model.requirement import Requirement
 from tradewind.model.units import Time
 from tradewind.policies.protocol import Policy
 
+_FREED = int(UNIT_TABLE[UnitState.WAITING, UnitStep.FREE])
+_FINISHED = int(UNIT_TABLE[UnitState.RUNNING, UnitStep.FINISH])
+_VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 _NOBODY: tuple[Unit, ...] = ()
 _SCALE, _RENEW, _RESUME = range(3)
 """What alarms are for; those of one instant go off in this order: a machine may be returned before it is renewed."""
@@ -130,10 +133,10 @@ class Core:
         pool = run.pool
         rank = self.policy.placer.rank
         for unit in units:
-            unit.move(UnitStep.FREE)
+            unit.state = _FREED
             pool.enqueue(unit, rank(unit))
         state.newly_ready += units
-        pool.is_unsettled = True
+        state.unsettle(pool)
         self._out.append(Eligible(state.now, self._cause, run.id, pool.index, len(units)))
 
     def _finished(self, event: Finished) -> None:
@@ -141,18 +144,21 @@ class Core:
         if unit.attempt != event.attempt or unit.state != RUNNING:
             self._stale(event)
             return
-        unit.move(UnitStep.FINISH)
+        unit.state = _FINISHED
         machine = self._vacate(unit)
         machine.fleet.completed += 1
         run = unit.run
-        freed = None
-        for child in unit.children:
-            child.waits -= 1
-            if not child.waits and not run.failed:
-                freed = [child] if freed is None else [*freed, child]
-        if freed:
-            self._free(freed, run)
-        self._leave(run, 1)
+        if unit.children:
+            freed = []
+            for child in unit.children:
+                child.waits -= 1
+                if not child.waits:
+                    freed.append(child)
+            if freed and not run.failed:
+                self._free(freed, run)
+        run.left -= 1
+        if not run.left:
+            self._end(run)
 
     def _failed(self, event: Failed) -> None:
         state = self.state
@@ -210,8 +216,10 @@ class Core:
     def _leave(self, run: Run, count: int) -> None:
         """So many units of a run have ended."""
         run.left -= count
-        if run.left:
-            return
+        if not run.left:
+            self._end(run)
+
+    def _end(self, run: Run) -> None:
         state = self.state
         del run.pool.runs[run.id]
         state.active_runs -= 1
@@ -229,7 +237,9 @@ class Core:
             return
         machine.move(MachineStep.BOOT)
         machine.expected = machine.idle_since = self.state.now
-        self._make_room(machine)
+        machine.fleet.offer(machine)
+        self.state.unsettle(machine.pool)
+        self.state.newly_vacant.append(machine)
 
     def _machine_failed(self, event: MachineFailed) -> None:
         machine = self.state.machines[event.machine]
@@ -265,7 +275,7 @@ class Core:
     def _requeue(self, unit: Unit) -> None:
         pool = unit.run.pool
         pool.enqueue(unit, self.policy.placer.rank(unit))
-        pool.is_unsettled = True
+        self.state.unsettle(pool)
         self.state.newly_ready.append(unit)
 
     def _vacate(self, unit: Unit, *, offer: bool = True) -> Machine:
@@ -277,19 +287,17 @@ class Core:
         del machine.running[unit.id]
         if not machine.running:
             machine.free = machine.kind.capacity
-            if machine.state == BUSY:
-                machine.move(MachineStep.VACATE)
+            machine.state = _VACATED
             machine.idle_since = self.state.now
         else:
-            machine.free = tuple(map(int.__add__, machine.free, unit.need.demand))
+            machine.free = plus(machine.free, unit.need.demand)
         if offer:
-            self._make_room(machine)
+            machine.fleet.offer(machine)
+            pool = machine.pool
+            if not pool.is_unsettled:
+                self.state.unsettle(pool)
+            self.state.newly_vacant.append(machine)
         return machine
-
-    def _make_room(self, machine: Machine) -> None:
-        machine.fleet.offer(machine)
-        machine.pool.is_unsettled = True
-        self.state.newly_vacant.append(machine)
 
     # Money
 
@@ -383,10 +391,7 @@ class Core:
         admit = self._admission.place
         for action in self.policy.placer.place(state):
             admit(action)
-        state.newly_ready.clear()
-        state.newly_vacant.clear()
-        for pool in state.all_pools:
-            pool.is_unsettled = False
+        state.settle()
 
     def _stale(self, event: Event) -> None:
         self._out.append(Dropped(self.state.now, self._cause, repr(event), "it no longer fits the facts"))

@@ -7,17 +7,23 @@ O(log machines) for each group, and a demand that found none is not looked for a
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from operator import add, ge, sub
+from typing import TypeAlias, cast
 
 from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
 from tradewind.core.work import Unit
 from tradewind.model.machine import MachineType
 from tradewind.model.units import Duration, Time
+from tradewind.policies import protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradewind.core.pool import Pool
 
 BOOTING, IDLE, BUSY, RELEASED, LOST = map(int, MachineState)
+
+Vector: TypeAlias = tuple[int, ...]
+"""Slots first, then the amounts that the machine types name, in the order of their names."""
 
 
 class Kind:
@@ -56,7 +62,7 @@ class Machine:
         self.kind = fleet.kind
         self.pool = fleet.pool
         self.state: int = BOOTING
-        self.free: tuple[int, ...] = fleet.kind.capacity
+        self.free: Vector = fleet.kind.capacity
         self.running: dict[int, Unit] = {}
         self.acquired = acquired
         self.expected = expected
@@ -78,13 +84,13 @@ class Machine:
         """Whether work can be started on it."""
         return self.state == IDLE or self.state == BUSY
 
-    def fits(self, demand: tuple[int, ...]) -> bool:
+    def fits(self, demand: Vector) -> bool:
         """Whether what is free suffices."""
-        return all(have >= want for have, want in zip(self.free, demand, strict=True))
+        return covers(self.free, demand)
 
-    def has_room_for(self, unit: Unit) -> bool:
+    def has_room_for(self, unit: protocol.Unit) -> bool:
         """Whether it is up and what is free on it suffices for a unit."""
-        return self.is_up and self.fits(unit.need.demand)
+        return self.is_up and self.fits(cast("Unit", unit).need.demand)
 
     def move(self, step: MachineStep) -> None:
         """Take a step that the table allows."""
@@ -104,9 +110,9 @@ class Fleet:
         self.pool = pool
         self.machines: dict[int, Machine] = {}
         self.completed = 0
-        self.groups: dict[tuple[int, ...], list[int]] = {}
+        self.groups: dict[Vector, list[int]] = {}
         """Numbers of machines by what is free on them, as heaps; entries that no longer hold are skipped when met."""
-        self._full: set[tuple[int, ...]] = set()
+        self._full: set[Vector] = set()
         self._area: Duration = 0
         self._since: Time = 0
 
@@ -129,10 +135,12 @@ class Fleet:
     def offer(self, machine: Machine) -> None:
         """A machine has gained room."""
         free = machine.free
-        self._full.clear()
+        if self._full:
+            self._full.clear()
         group = self.groups.get(free)
         if group is None:
             self.groups[free] = [machine.id]
+            self.pool.openings += 1
             return
         if len(group) > 16 + 2 * len(self.machines):  # mostly entries that no longer hold
             machines = self.machines
@@ -140,7 +148,20 @@ class Fleet:
             heapify(group)
         heappush(group, machine.id)
 
-    def first_with(self, demand: tuple[int, ...]) -> Machine | None:
+    def occupy(self, machine: Machine, demand: Vector) -> None:
+        """Work has been placed on a machine."""
+        before = machine.free
+        group = self.groups.get(before)
+        if group and group[0] == machine.id:  # mostly so; other entries that no longer hold are skipped when met
+            heappop(group)
+            if not group:
+                del self.groups[before]
+                self.pool.openings -= 1
+        free = machine.free = minus(before, demand)
+        if any(free):
+            self.offer(machine)
+
+    def first_with(self, demand: Vector) -> Machine | None:
         """The machine with the smallest number that has room for a demand."""
         if demand in self._full:
             return None
@@ -148,7 +169,7 @@ class Fleet:
         best: Machine | None = None
         spent = None
         for free, group in self.groups.items():
-            if any(have < want for have, want in zip(free, demand, strict=True)):
+            if not covers(free, demand):
                 continue
             while group:
                 machine = machines.get(group[0])
@@ -161,6 +182,7 @@ class Fleet:
                 spent = [free] if spent is None else [*spent, free]
         for free in spent or ():
             del self.groups[free]
+            self.pool.openings -= 1
         if best is None:
             self._full.add(demand)
         return best
@@ -168,3 +190,20 @@ class Fleet:
     def _account(self, now: Time) -> None:
         self._area = self.machine_time(now)
         self._since = now
+
+
+def covers(have: Vector, want: Vector) -> bool:
+    """Whether there is enough of everything."""
+    if len(have) == 1:  # slots alone: by far the most frequent case
+        return have[0] >= want[0]
+    return all(map(ge, have, want))
+
+
+def minus(have: Vector, taken: Vector) -> Vector:
+    """What is left."""
+    return (have[0] - taken[0],) if len(have) == 1 else tuple(map(sub, have, taken))
+
+
+def plus(have: Vector, given: Vector) -> Vector:
+    """What there is then."""
+    return (have[0] + given[0],) if len(have) == 1 else tuple(map(add, have, given))

@@ -15,7 +15,19 @@ _ID_MASK = (1 << _ID_BITS) - 1
 class Pool:
     """One tenant's runs, ready units, machines and money."""
 
-    __slots__ = ("_units", "account", "delayed", "fleets", "index", "is_unsettled", "needs", "queues", "runs", "tenant")
+    __slots__ = (
+        "_units",
+        "account",
+        "delayed",
+        "fleets",
+        "index",
+        "is_unsettled",
+        "needs",
+        "openings",
+        "queues",
+        "runs",
+        "tenant",
+    )
 
     def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: list[Unit]) -> None:
         self.index = index
@@ -27,6 +39,8 @@ class Pool:
         """Ready units by need, as heaps of rank and number; entries that no longer hold are skipped when met."""
         self.needs: dict[int, Need] = {}
         self.delayed: dict[int, Unit] = {}
+        self.openings = 0
+        """In how many groups of its fleets there is a machine with room."""
         self.is_unsettled = False
         self._units = units
 
@@ -44,8 +58,19 @@ class Pool:
         else:
             heappush(queue, key)
 
+    def dequeue(self, unit: Unit) -> None:
+        """A unit has been started."""
+        queue = self.queues[unit.need.index]
+        if queue[0] == unit.key:  # mostly so; other entries that no longer hold are skipped when met
+            heappop(queue)
+            unit.queued = False
+            if not queue:
+                del self.queues[unit.need.index]
+
     def best_match(self) -> tuple[Unit, Machine] | None:
         """The first ready unit, by rank, for which there is room, and the first machine that has it."""
+        if not self.openings:
+            return None
         units = self._units
         best: tuple[Unit, Machine] | None = None
         emptied = None

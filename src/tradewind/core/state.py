@@ -53,6 +53,7 @@ class State:
         self.newly_ready: list[Unit] = []
         self.newly_vacant: list[Machine] = []
         self.turn: tuple[Pool, ...] = self.all_pools
+        self._unsettled: list[Pool] = []
         self._estimator = estimator
         self.phase = phase
 
@@ -72,7 +73,7 @@ class State:
 
     def unsettled(self) -> list[Pool]:
         """Pools whose work or machines have changed in a way that may let a unit start."""
-        return [pool for pool in self.all_pools if pool.is_unsettled]
+        return self._unsettled
 
     def freed(self) -> Sequence[Unit]:
         """Units that have become ready since the placer was last asked."""
@@ -99,6 +100,20 @@ class State:
         return self._estimator(cast("Unit", unit), cast("Kind", kind))
 
     # What the core does with it
+
+    def unsettle(self, pool: Pool) -> None:
+        """Something in a pool has changed that may let a unit start."""
+        if not pool.is_unsettled:
+            pool.is_unsettled = True
+            self._unsettled.append(pool)
+
+    def settle(self) -> None:
+        """The placer has seen all changes."""
+        for pool in self._unsettled:
+            pool.is_unsettled = False
+        self._unsettled.clear()
+        self.newly_ready.clear()
+        self.newly_vacant.clear()
 
     def need(self, requirement: Requirement) -> Need:
         """The number under which a requirement is known, given at first sight."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tradewind.core.transitions import ILLEGAL, UNIT_ROWS, IllegalTransitionError, UnitState, UnitStep
+from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.units import Duration, Time
 from tradewind.model.workflow import Task, Workflow
@@ -107,12 +108,19 @@ class Unit:
         self.state = state
 
 
-def declared(task: Task, kind: "Kind") -> Duration:
-    """The declared run time of a task on a kind; a task that declares none counts as instant."""
-    time = task.runtimes.get(kind.type.name)
-    if time is not None:
-        return time
-    return round((task.runtime or 0) / kind.type.speed)
+def declared_time(unit: Unit, kind: "Kind") -> Duration:
+    """The declared run time of a unit on a kind."""
+    return declared(unit.task, kind.type)
+
+
+def declared(task: Task, type: MachineType) -> Duration:
+    """The declared run time of a task on a type; a task that declares none counts as instant."""
+    if task.runtimes:
+        time = task.runtimes.get(type.name)
+        if time is not None:
+            return time
+    time = task.runtime or 0
+    return time if type.speed == 1 else round(time / type.speed)
 
 
 def ideal_makespan(workflow: Workflow, needs: "Sequence[Need]") -> Duration:
@@ -121,7 +129,7 @@ def ideal_makespan(workflow: Workflow, needs: "Sequence[Need]") -> Duration:
     longest = 0
     for task, need, parents in zip(workflow.tasks, needs, workflow.parents, strict=True):
         if task.runtimes:
-            end = min(declared(task, kind) for kind in need.kinds)
+            end = min(declared(task, kind.type) for kind in need.kinds)
         else:
             end = round((task.runtime or 0) / need.top_speed)
         if parents:

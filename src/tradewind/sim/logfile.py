@@ -37,8 +37,11 @@ def _open(path: Path, *, compress: bool) -> BinaryIO:
 
 def _json_lines(file: BinaryIO, state: State) -> Sink:
     encode = Encoder(state).encode
-    write = file.write
-    return lambda record: write(orjson.dumps(encode(record), option=orjson.OPT_APPEND_NEWLINE)) and None
+
+    def sink(record: Record) -> None:
+        file.write(orjson.dumps(encode(record), option=orjson.OPT_APPEND_NEWLINE))
+
+    return sink
 
 
 @contextmanager

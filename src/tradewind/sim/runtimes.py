@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import exp, log, sqrt
 
 from tradewind.core.machines import Kind
-from tradewind.core.work import Unit, declared
+from tradewind.core.work import Unit, declared_time
 from tradewind.model.scenario import Estimates, Noise
 from tradewind.model.units import Duration
 
@@ -18,7 +18,7 @@ RunTimes = Callable[[Unit, Kind], Duration]
 
 def real_times(noise: Noise, seed: int) -> RunTimes:
     """The run times of the simulated cloud."""
-    return _noisy(noise.deviation, f"{seed}/noise") if noise.deviation else _declared
+    return _noisy(noise.deviation, f"{seed}/noise") if noise.deviation else declared_time
 
 
 def estimated_times(estimates: Estimates, real: RunTimes, seed: int) -> RunTimes:
@@ -27,11 +27,7 @@ def estimated_times(estimates: Estimates, real: RunTimes, seed: int) -> RunTimes
         return real
     if estimates.kind == "noisy":
         return _noisy(estimates.deviation, f"{seed}/estimates")
-    return _declared
-
-
-def _declared(unit: Unit, kind: Kind) -> Duration:
-    return declared(unit.task, kind)
+    return declared_time
 
 
 def _noisy(deviation: float, salt: str) -> RunTimes:
@@ -39,6 +35,6 @@ def _noisy(deviation: float, salt: str) -> RunTimes:
 
     def times(unit: Unit, kind: Kind) -> Duration:
         normal = random.Random(f"{salt}/{unit.id}/{kind.index}").gauss(0, 1)
-        return round(declared(unit.task, kind) * exp(spread * normal - spread**2 / 2))
+        return round(declared_time(unit, kind) * exp(spread * normal - spread**2 / 2))
 
     return times

@@ -10,20 +10,18 @@ evenly over the distribution (stratified), so that its long tail weighs the same
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist
-from typing import TypeAlias
 
 from tradewind.model.units import SECOND, Duration
 from tradewind.model.workflow import File, Task, Workflow
+from tradewind.sim.generators import Family
 from tradewind.sim.generators.ligo import ligo
 from tradewind.sim.generators.montage import montage
 from tradewind.sim.generators.sipht import sipht
 
-Family: TypeAlias = Callable[[int, random.Random], Workflow]
-
-FAMILIES: tuple[Family, ...] = (montage, ligo, sipht)
+MIX: tuple[Family, ...] = (montage, ligo, sipht)
 SMALLEST, LARGEST = 20, 680
 SMALLEST_SIPHT = 29
 """One whole group of SIPHT: the generator that the paper used makes none smaller."""
@@ -44,7 +42,7 @@ def pfa_workload(workload: int, seed: int = 1, workflows: int = 200) -> list[Wor
     times = random.Random(f"pfa {seed} runtimes {workload}")
     known: dict[tuple[Duration, Duration], Mapping[str, Duration]] = {}
     made = []
-    for number, (family, tasks) in enumerate(_mix(seed, workflows, shapes), start=1):
+    for number, (family, tasks) in enumerate(_drawn(seed, workflows, shapes), start=1):
         shape = family(tasks, shapes)
         scaled = [_scaled(task, workload, times, known) for task in shape.tasks]
         name = f"{number:03d}-{shape.name}"
@@ -66,14 +64,14 @@ def single_ended(workflow: Workflow) -> Workflow:
     return replace(workflow, tasks=tuple(tasks), parents=tuple(parents))
 
 
-def _mix(seed: int, workflows: int, rng: random.Random) -> list[tuple[Family, int]]:
+def _drawn(seed: int, workflows: int, rng: random.Random) -> list[tuple[Family, int]]:
     """Families in equal parts, each with sizes spread over the whole distribution, in random order."""
-    counts = [workflows // len(FAMILIES)] * len(FAMILIES)
-    for extra in range(workflows % len(FAMILIES)):
-        counts[(seed + extra) % len(FAMILIES)] += 1  # another family in each repetition
+    counts = [workflows // len(MIX)] * len(MIX)
+    for extra in range(workflows % len(MIX)):
+        counts[(seed + extra) % len(MIX)] += 1  # another family in each repetition
     mix = [
         (family, max(_size((place + rng.random()) / count), SMALLEST_SIPHT if family is sipht else SMALLEST))
-        for family, count in zip(FAMILIES, counts, strict=True)
+        for family, count in zip(MIX, counts, strict=True)
         for place in range(count)
     ]
     rng.shuffle(mix)

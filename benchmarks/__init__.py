@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks` prints tables and writes JSON; peers are measured in the same run."""

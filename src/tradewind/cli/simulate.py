@@ -1,0 +1,149 @@
+"""`tradewind simulate`: what would this cost, and how long would it take, under each policy?"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+
+from tradewind.cli.progress import following
+from tradewind.cli.summary import summary_table
+from tradewind.core.series import Series
+from tradewind.core.state import State
+from tradewind.formats.errors import FormatError
+from tradewind.formats.feasible import check_feasible
+from tradewind.formats.load import load, load_machines
+from tradewind.model.scenario import Arrivals, Given, Scenario
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import parse_duration, parse_money
+from tradewind.model.workflow import Workflow
+from tradewind.pictures.timeline import draw_timeline
+from tradewind.policies.registry import build
+from tradewind.sim.defaults import MACHINES
+from tradewind.sim.logfile import log_to
+from tradewind.sim.simulate import Outcome, SinkFor
+from tradewind.sim.simulate import simulate as run_scenario
+from tradewind.sim.workload import submissions
+
+
+def simulate(
+    files: Annotated[list[Path], typer.Argument(help="A scenario, or workflows (YAML, WfFormat, DAX).")],
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p", help="Policy; repeat to compare.")] = None,
+    parameter: Annotated[list[str] | None, typer.Option("-P", help="Policy parameter as key=value.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Budget per interval, for each tenant.")] = None,
+    machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
+    interval: Annotated[str | None, typer.Option(help="How often to decide, and what the budget is for.")] = None,
+    every: Annotated[str | None, typer.Option(help="Submit workflow files so far apart; default: at once.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the figures as JSON; - for standard output.")] = None,
+    events: Annotated[Path | None, typer.Option(help="Write the event log: .jsonl, .jsonl.gz or .parquet.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw machines and money over time: .svg, .png, .pdf.")] = None,
+) -> None:
+    """Simulate a scenario or workflows under one or more policies.
+
+    Examples:
+
+    - `tradewind simulate montage.yaml --budget 60`
+    - `tradewind simulate montage.yaml -p pfa -p plf -p scf --budget 60`
+    - `tradewind simulate scenario.yaml --seed 7 --json figures.json --plot timeline.svg`
+    """
+    base = _scenario(files, machines, budget, interval, every, seed)
+    parameters = dict(_split(text) for text in parameter or ())
+    wanted = policy or [base.policy]
+    scenarios = [
+        replace(base, policy=name, parameters={**(base.parameters if name == base.policy else {}), **parameters})
+        for name in wanted
+    ]
+    for scenario in scenarios:
+        build(scenario.policy, scenario.parameters)  # wrong names and parameters come to light before any work
+    if len(scenarios) > 1 and (events or plot):
+        raise typer.BadParameter("--events and --plot take a single --policy")
+    work = submissions(base)
+    total = sum(len(submission.workflow.tasks) for submission in work)
+    outcomes = []
+    for scenario in scenarios:
+        series: list[Series] = []
+
+        def follow(state: State, series: list[Series] = series) -> Any:
+            series.append(Series(state))
+            return series[0].observe
+
+        with ExitStack() as stack:
+            sinks: list[SinkFor] = [stack.enter_context(following(f"simulating {scenario.policy}", total))]
+            if events:
+                sinks.append(stack.enter_context(log_to(events)))
+            if plot:
+                sinks.append(follow)
+            outcomes.append(run_scenario(scenario, work, sinks))
+        if plot:
+            draw_timeline(series[0], plot)
+    _report(outcomes, json, [path for path in (events, plot) if path])
+
+
+def _scenario(
+    files: Sequence[Path],
+    machines: Path | None,
+    budget: str | None,
+    interval: str | None,
+    every: str | None,
+    seed: int | None,
+) -> Scenario:
+    documents = [load(path) for path in files]
+    found = [document.content for document in documents if isinstance(document.content, Scenario)]
+    if found and len(documents) > 1:
+        raise FormatError(str(files[0]), "a scenario is simulated alone", remedy="give one scenario, or workflows")
+    scenario = found[0] if found else Scenario((), MACHINES, policy="pfa" if budget else "demand")
+    if machines:
+        scenario = replace(scenario, machines=load_machines(machines))
+    if not found:
+        workflows = []
+        for document in documents:
+            if not isinstance(document.content, Workflow):
+                raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
+            check_feasible(document.content, scenario.machines, file=document.file, line_of=document.line_of)
+            workflows.append(document.content)
+        arrivals = Arrivals("stable", {"every": every}) if every else Arrivals()
+        scenario = replace(scenario, workload=(Given(tuple(workflows), arrivals),))
+    if interval:
+        length = parse_duration(interval)
+        if length <= 0:
+            raise typer.BadParameter("--interval must be above zero")
+        scenario = replace(
+            scenario, interval=length, tenants=tuple(replace(tenant, interval=length) for tenant in scenario.tenants)
+        )
+    if budget is not None:
+        amount = parse_money(budget)
+        scenario = replace(scenario, tenants=tuple(_with_budget(tenant, amount) for tenant in scenario.tenants))
+    return scenario if seed is None else replace(scenario, seed=seed)
+
+
+def _with_budget(tenant: Tenant, amount: int) -> Tenant:
+    return replace(tenant, budget=amount)
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is not of the form key=value")
+    return key, value
+
+
+def _report(outcomes: Sequence[Outcome], json: Path | None, written: Sequence[Path]) -> None:
+    figures = [outcome.figures() for outcome in outcomes]
+    text = orjson.dumps(figures[0] if len(figures) == 1 else {"runs": figures}, option=orjson.OPT_INDENT_2)
+    if json and str(json) == "-":
+        typer.echo(text.decode())
+        return
+    Console().print(summary_table(figures))
+    if json:
+        json.parent.mkdir(parents=True, exist_ok=True)
+        json.write_bytes(text + b"\n")
+    for outcome in outcomes:
+        for refused in outcome.meter.refused:
+            typer.echo(f"refused: {refused}", err=True)
+    for path in (*written, *((json,) if json else ())):
+        typer.echo(f"wrote {path}", err=True)

@@ -1,0 +1,51 @@
+"""The sheet that pictures are drawn on; the only place where matplotlib is loaded.
+
+Figures are made without `pyplot`, so that nothing is kept in global state and no display is looked for.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.pictures.style import SETTINGS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TIMELESS: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+}
+"""By format, what to leave out of a file so that the same picture gives the same bytes."""
+
+
+def load_matplotlib() -> Any:
+    """Matplotlib, or a clear word on how to install it."""
+    try:
+        import matplotlib  # noqa: PLC0415  # an extra, and slow to load
+    except ImportError:
+        raise ValueError("pictures need matplotlib: pip install 'tradewind[plot]'") from None
+    return matplotlib
+
+
+def picture_format(path: Path) -> str:
+    """`svg`, `png` or `pdf`, as the file's name says."""
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in _TIMELESS:
+        raise ValueError(f"{path}: the name of a picture must end in .svg, .png or .pdf")
+    return suffix
+
+
+@contextmanager
+def canvas(path: Path, width: float, height: float) -> "Iterator[Figure]":
+    """A sheet of so many inches, written to the file once it has been drawn on."""
+    kind = picture_format(path)
+    with load_matplotlib().rc_context(dict(SETTINGS)):
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format=kind, metadata=_TIMELESS[kind])
