@@ -1,14 +1,14 @@
 """Simulator speed beside SimPy, and how the cost grows with the number of tasks.
 
-Three programs do the same work, in turn, so that a noisy machine disturbs them alike: ours with its core, placer, ledger
-and log; a bare SimPy model of tasks that take a machine for a while, with none of that; and a bare heap of end times,
-the floor for any event-driven simulator in Python. Times are CPU seconds, the best of several rounds.
+Three programs do the same work, in turn, so that a noisy machine disturbs them alike: ours with its core, placer,
+ledger and log; a bare SimPy model of tasks that take a machine for a while, with none of that; and a bare heap of end
+times, the floor for any event-driven simulator in Python. Times are CPU seconds, the best of several rounds.
 """
 
 import gc
 import heapq
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from time import process_time
 from typing import Any
@@ -68,7 +68,7 @@ def run_simpy(job: Job) -> float:
     machines = simpy.Resource(environment, capacity=job.machines)
     done = [environment.event() for _ in times] if any(job.workflow.parents) else []
 
-    def task(index: int, parents: Sequence[int]) -> Iterator[Any]:
+    def task(index: int, parents: Sequence[int]) -> Generator[simpy.Event, Any, None]:
         if parents:
             yield simpy.AllOf(environment, [done[parent] for parent in parents])
         with machines.request() as request:

@@ -1,22 +1,26 @@
 """A stage on which policies are tried: the real core, with work and machines put where a test wants them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from tradewind.core.admit import Admission
 from tradewind.core.handle import Core
+from tradewind.core.log import Record
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
-from tradewind.core.work import Unit, declared
+from tradewind.core.work import Unit, declared_time
+from tradewind.model.command import Charged, Cut, Dropped
 from tradewind.model.event import Finished, MachineReady, Submitted
 from tradewind.model.machine import BootLag, MachineType
+from tradewind.model.scenario import Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT, Time
 from tradewind.model.workflow import Task, Workflow, arrange
-from tradewind.policies.protocol import Place, Policy, Rent, Scaling, View
+from tradewind.policies.protocol import Place, Policy, Rent, Return, Scaling, View
 from tradewind.policies.protocol import Unit as AnyUnit
+from tradewind.sim.driver import Simulation
 
 LAG = 10 * SECOND
 SMALL = MachineType("small", price=1 * UNIT, boot=BootLag(LAG), limit=32)
@@ -69,9 +73,7 @@ class Stage:
 
     def __init__(self, *types: MachineType, budget: int | None = None, policy: Policy | None = None) -> None:
         amount = None if budget is None else budget * UNIT
-        self.state = State(
-            types or (SMALL, LARGE), [Tenant("t", amount)], MINUTE, 0, lambda unit, kind: declared(unit.task, kind.type)
-        )
+        self.state = State(types or (SMALL, LARGE), [Tenant("t", amount)], MINUTE, 0, declared_time)
         self.pool = self.state.all_pools[0]
         self.core = Core(self.state, policy or Policy("idle", Idle(), Idle()))
         self.admission = Admission(self.state, lambda _: None)
@@ -171,3 +173,39 @@ settings = st.builds(
     limit=st.integers(1, 12),
     now=st.integers(0, 130),
 )
+
+
+def asked(actions: Sequence[Scaling]) -> dict[str, int]:
+    """How many machines of each type are to be rented."""
+    return {action.kind.type.name: action.number for action in actions if isinstance(action, Rent)}
+
+
+def returned(actions: Sequence[Scaling]) -> list[int]:
+    """The numbers of the machines to be given back."""
+    return [action.machine.id for action in actions if isinstance(action, Return)]
+
+
+def never_asks_in_vain(stage: Stage) -> bool:
+    """Whether all that was asked of the stage was granted: what is refused leaves a notice."""
+    return not any(isinstance(notice, Cut | Dropped) for notice in stage.admission.out)
+
+
+def run_to_the_end(setting: Setting, policy: Policy) -> list[Record]:
+    """The records of a whole simulation of the setting's work, submitted at odd times."""
+    kinds = tuple(MachineType(t.name, t.price, boot=t.boot, limit=setting.limit) for t in (SMALL, LARGE))
+    amount = None if setting.budget is None else setting.budget * UNIT
+    scenario = Scenario((), kinds, (Tenant("t", amount), Tenant("u", amount)))
+    submissions = [
+        Submission(37 * SECOND * index, workflow, "tu"[index % 2]) for index, workflow in enumerate(setting.works)
+    ]
+    records: list[Record] = []
+    Simulation(scenario, submissions, policy).run(records.append)
+    return records
+
+
+def costliest_interval(records: Sequence[Record], tenant: int) -> int:
+    """The most that was charged to a tenant in any stretch of time as long as an interval."""
+    charges = [
+        (record.at, record.amount) for record in records if isinstance(record, Charged) and record.tenant == tenant
+    ]
+    return max((sum(a for at, a in charges if begin <= at < begin + MINUTE) for begin, _ in charges), default=0)

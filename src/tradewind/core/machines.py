@@ -8,7 +8,7 @@ O(log machines) for each group, and a demand that found none is not looked for a
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from operator import add, ge, sub
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
 from tradewind.core.work import Unit
@@ -16,7 +16,6 @@ from tradewind.model.machine import MachineType
 from tradewind.model.units import Duration, Time
 from tradewind.policies import protocol
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradewind.core.pool import Pool
 

@@ -66,7 +66,8 @@ def _no_machine(state: State, unit: Unit) -> Reason:
     booting = [machine for machine in held if machine.is_booting]
     if booting:
         first = min(booting, key=lambda machine: (machine.expected, machine.id))
-        text = f"machine {first.id} ({first.kind.type.name}) has been booting for {show_duration(state.now - first.acquired)}"
+        since = show_duration(state.now - first.acquired)
+        text = f"machine {first.id} ({first.kind.type.name}) has been booting for {since}"
         return Reason(Cause.BOOTING, text, first.expected)
     if any(machine.fits(unit.need.demand) for machine in held):
         return Reason(Cause.DECISION, "a machine has room; the policy holds it back")

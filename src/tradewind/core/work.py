@@ -1,6 +1,7 @@
 """Runs and units: the work as the core holds it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tradewind.core.transitions import ILLEGAL, UNIT_ROWS, IllegalTransitionError, UnitState, UnitStep
 from tradewind.model.machine import MachineType
@@ -8,7 +9,6 @@ from tradewind.model.requirement import Requirement
 from tradewind.model.units import Duration, Time
 from tradewind.model.workflow import Task, Workflow
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradewind.core.machines import Kind, Machine
     from tradewind.core.pool import Pool

@@ -39,7 +39,7 @@ _LONGEST_NUMBER = 100
 _MERGE = "<<"
 _DEFAULT_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
-_Parser = getattr(yaml, "CParser", None) or yaml.Loader  # the C parser is ten times as fast, but not built everywhere
+_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is twenty times as fast, but not everywhere
 
 
 def read_yaml(source: Source) -> Tree:

@@ -24,10 +24,10 @@ _TIMELESS: dict[str, dict[str, Any]] = {
 def load_matplotlib() -> Any:
     """Matplotlib, or a clear word on how to install it."""
     try:
-        import matplotlib  # noqa: PLC0415  # an extra, and slow to load
+        import matplotlib as mpl  # noqa: PLC0415  # an extra, and slow to load
     except ImportError:
         raise ValueError("pictures need matplotlib: pip install 'tradewind[plot]'") from None
-    return matplotlib
+    return mpl
 
 
 def picture_format(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.core.series import Series
 from tradewind.core.summary import summarise
-from tradewind.model.units import money, seconds, show_duration, show_money
+from tradewind.model.units import seconds, show_duration
 from tradewind.pictures.canvas import canvas
 from tradewind.pictures.scale import held_and_busy, time_scale
 from tradewind.pictures.style import BLACK, GREY, policy_colour
@@ -30,7 +30,7 @@ def draw_comparison(runs: Mapping[str, Series], path: Path, title: str = "") -> 
     with canvas(path, width, 0.42 * len(runs) + 4.4) as figure:
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        above, below = figure.subfigures(2, 1, height_ratios=[0.42 * len(runs) + 0.9, 3.2])
+        above, below = figure.subfigures(2, 1, height_ratios=[0.42 * len(runs) + 0.9, 3.2], squeeze=False).flat
         panels = above.subplots(1, 3, sharey=True)
         _draw_bars(panels[0], "cost", labels, [f["cost_total"] for f in figures], colours, _money)
         _draw_bars(panels[1], "makespan", labels, [f["makespan_s"] for f in figures], colours, _time)
@@ -87,7 +87,7 @@ def _draw_machines(
 
 
 def _money(value: float) -> str:
-    return show_money(money(round(value, 2)))
+    return f"{value:,.2f}".removesuffix(".00")
 
 
 def _time(value: float) -> str:

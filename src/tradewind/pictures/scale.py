@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tradewind.core.series import Curves
@@ -10,8 +11,9 @@ from tradewind.model.units import DAY, HOUR, MINUTE, SECOND, Duration, Time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FINEST = 1_000
-"""Curves with more steps than this are averaged over as many bins."""
+MANY = 1_000
+"""Curves with more steps than this are averaged over bins."""
+BINS = 480
 
 _UNITS = (
     ("seconds", SECOND, (1, 2, 5, 10, 15, 20, 30)),
@@ -64,12 +66,12 @@ class Stairs:
         """Its highest step."""
         return max(self.values, default=0.0)
 
-    def thinned(self, bins: int = FINEST) -> "Stairs":
-        """The same curve, averaged over equal bins if it has more steps than these."""
-        if len(self.values) <= bins:
+    def thinned(self) -> "Stairs":
+        """The same curve, averaged over equal bins if it has too many steps to be told apart."""
+        if len(self.values) <= MANY:
             return self
         begin, end = self.edges[0], self.edges[-1]
-        edges = [begin + (end - begin) * index // bins for index in range(bins + 1)]
+        edges = [begin + (end - begin) * index // BINS for index in range(BINS + 1)]
         return Stairs(edges, averages(self, edges))
 
 
@@ -92,7 +94,7 @@ def averages(curve: Stairs, edges: Sequence[Time]) -> list[float]:
     """The mean height of a curve between each edge and the next."""
     found = []
     place = 0
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         area = 0.0
         while place < len(curve.values) and curve.edges[place + 1] <= low:
             place += 1

@@ -5,14 +5,14 @@ waits. Below, the money reserved in each interval stands against the budget.
 """
 
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tradewind.core.metrics import TenantMeter
 from tradewind.core.series import Curves, Series
-from tradewind.core.summary import summarise
-from tradewind.model.units import in_units, show_money
+from tradewind.model.units import in_units, show_duration
 from tradewind.pictures.canvas import canvas
-from tradewind.pictures.scale import Stairs, TimeScale, stairs, time_scale
+from tradewind.pictures.scale import BINS, MANY, Stairs, TimeScale, stairs, time_scale
 from tradewind.pictures.style import BUDGET, BUSY, DEMAND, GREY, type_colours
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def draw_timeline(series: Series, path: Path, title: str = "") -> None:
             if column == 0:
                 machines.set_ylabel("machines, tasks")
                 money.set_ylabel("reserved\nper interval")
-        _explain(figure, [kind.name for kind in series.meter.kinds], series.meter.tenants)
+        _explain(figure, series)
 
 
 def _draw_tenant(series: Series, index: int, machines: "Axes", money: "Axes") -> None:
@@ -53,16 +53,23 @@ def _draw_tenant(series: Series, index: int, machines: "Axes", money: "Axes") ->
     scale.apply(machines, 0, end)
     machines.tick_params(labelbottom=False)
     money.set_xlabel(scale.name)
-    figures = summarise(meter)["tenants"][tenant.tenant.name]
     machines.set_title(tenant.tenant.name)
     machines.set_title(
-        f"{figures['workflows']} workflows, mean slowdown {figures['slowdown']['mean']:.2f},"
-        f" cost {show_money(tenant.charged - tenant.refunded)}",
+        _in_a_line(series, index),
         loc="right",
         fontweight="normal",
         fontsize=9,
         color=GREY,
     )
+
+
+def _in_a_line(series: Series, index: int) -> str:
+    """How many workflows of a tenant ended, how fast, and for how much."""
+    tenant = series.meter.tenants[index]
+    slowdowns = [run.slowdown for run in series.meter.runs if run.tenant == index and run.status == "done"]
+    mean = f", mean slowdown {fmean(slowdowns):.2f}" if slowdowns else ""
+    workflows = f"{len(slowdowns):,} workflow{'' if len(slowdowns) == 1 else 's'}"
+    return f"{workflows}{mean}, cost {in_units(tenant.charged - tenant.refunded):,.6g}"
 
 
 def _draw_machines(axes: "Axes", curves: Curves, end: int, scale: TimeScale, colours: list[str]) -> None:
@@ -73,16 +80,27 @@ def _draw_machines(axes: "Axes", curves: Curves, end: int, scale: TimeScale, col
         held = curve.values if base is None else [low + own for low, own in zip(base, curve.values, strict=True)]
         axes.stairs(held, _in(scale, curve), baseline=base or 0, fill=True, color=colour, linewidth=0)
         base = held
-    busy = stairs(curves.at, [sum(row) for row in curves.busy], 0, end).thinned()
-    axes.stairs(busy.values, _in(scale, busy), baseline=None, color=BUSY, linewidth=1.1)
     demand = stairs(curves.at, curves.demand, 0, end).thinned()
     axes.stairs(demand.values, _in(scale, demand), baseline=None, color=DEMAND, linewidth=1.1)
+    busy = stairs(curves.at, [sum(row) for row in curves.busy], 0, end).thinned()
+    axes.stairs(
+        busy.values, _in(scale, busy), baseline=None, color=BUSY, linewidth=1.1
+    )  # over demand: where it hides it, nothing waits
     most = max(held)
     top = max(most, min(demand.top, _HEADROOM * most) if most else demand.top, 1)
     axes.set_ylim(0, 1.08 * top)
     if demand.top > top:
         peak = max(curves.demand)
-        axes.text(0.995, 0.97, f"demand peaks at {peak:,}", transform=axes.transAxes, ha="right", va="top", color=DEMAND)
+        axes.text(
+            0.995,
+            0.97,
+            f"demand peaks at {peak:,}",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            color=DEMAND,
+            bbox={"color": "white", "alpha": 0.85, "pad": 1.5},
+        )
 
 
 def _draw_money(axes: "Axes", tenant: TenantMeter, end: int, scale: TimeScale) -> None:
@@ -90,13 +108,18 @@ def _draw_money(axes: "Axes", tenant: TenantMeter, end: int, scale: TimeScale) -
     count = len(tenant.per_interval(end))
     edges = [index * interval for index in range(count + 1)]
     base: list[float] | None = None
+    curve = Stairs([0, 1], [0.0])
     for kind, colour in enumerate(type_colours(len(tenant.allocated))):
         spent = [in_units(tenant.spending[index][kind]) if index in tenant.spending else 0.0 for index in range(count)]
         curve = Stairs(edges, spent).thinned()
         top = curve.values if base is None else [low + own for low, own in zip(base, curve.values, strict=True)]
         axes.stairs(top, _in(scale, curve), baseline=base or 0, fill=True, color=colour, linewidth=0)
         base = top
-    highest = max(base or (0.0,), default=0.0)
+    totals = [in_units(amount) for amount in tenant.per_interval(end)]
+    highest = max(totals, default=0.0)
+    if count > MANY:  # what an average hides
+        peaks = [max(totals[count * place // BINS : count * (place + 1) // BINS]) for place in range(BINS)]
+        axes.stairs(peaks, _in(scale, curve), baseline=None, color=GREY, linewidth=0.8)
     budget = tenant.tenant.budget
     if budget is not None:
         axes.axhline(in_units(budget), color=BUDGET, linestyle=(0, (4, 3)), linewidth=1.2)
@@ -108,17 +131,21 @@ def _in(scale: TimeScale, curve: Stairs) -> list[float]:
     return [scale(edge) for edge in curve.edges]
 
 
-def _explain(figure: "Figure", kinds: list[str], tenants: list[TenantMeter]) -> None:
+def _explain(figure: "Figure", series: Series) -> None:
     """One legend for all panels."""
     from matplotlib.lines import Line2D  # noqa: PLC0415  # an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
 
+    kinds, tenants, end = series.meter.kinds, series.meter.tenants, series.meter.end
     marks: list[Patch | Line2D] = [
-        Patch(color=colour, label=f"{name} held")
-        for name, colour in zip(kinds, type_colours(len(kinds)), strict=True)
+        Patch(color=colour, label=f"{kind.name} held")
+        for kind, colour in zip(kinds, type_colours(len(kinds)), strict=True)
     ]
-    marks.append(Line2D([], [], color=BUSY, label="machines at work"))
-    marks.append(Line2D([], [], color=DEMAND, label="demand (tasks running or waiting for a machine)"))
+    bin_ = f", mean of {show_duration(end // BINS)}" if any(len(c.at) > MANY for c in series.curves) else ""
+    marks.append(Line2D([], [], color=BUSY, label=f"machines at work{bin_}"))
+    marks.append(Line2D([], [], color=DEMAND, label=f"demand: tasks running or waiting{bin_}"))
     if any(tenant.tenant.budget is not None for tenant in tenants):
         marks.append(Line2D([], [], color=BUDGET, linestyle=(0, (4, 3)), label="budget"))
-    figure.legend(handles=marks, loc="outside lower left", ncols=min(len(marks), 5))
+    if any(end > MANY * tenant.tenant.interval for tenant in tenants):
+        marks.append(Line2D([], [], color=GREY, label="dearest interval"))
+    figure.legend(handles=marks, loc="outside lower left", ncols=min(len(marks), 6), columnspacing=1.4)

@@ -1,0 +1,48 @@
+"""Run the benchmarks: `python -m benchmarks [--quick] [--json FILE] [NAME ...]`."""
+
+import argparse
+import json
+import platform
+from collections.abc import Callable
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import decisions, loading, memory, simulator
+
+BENCHMARKS: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
+    "simulator": ("Simulator speed, tasks per CPU second", simulator.run),
+    "growth": ("How the cost of a task grows with their number", simulator.growth),
+    "memory": ("Memory for each pending task", memory.run),
+    "decisions": ("Time of one decision", decisions.run),
+    "loading": ("Generating, writing and loading a workflow, CPU seconds", loading.run),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    arguments = parser.parse_args()
+    console = Console()
+    results: dict[str, Any] = {"python": platform.python_version(), "cores": cpu_count()}
+    for name in arguments.names or BENCHMARKS:
+        title, run = BENCHMARKS[name]
+        rows = results[name] = run(quick=arguments.quick)
+        table = Table(title=title, title_justify="left")
+        for heading in rows[0]:
+            table.add_column(heading.replace("_", " "), justify="right")
+        for row in rows:
+            table.add_row(*(f"{value:,}" if isinstance(value, int | float) else value for value in row.values()))
+        console.print(table)
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

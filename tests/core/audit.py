@@ -1,0 +1,527 @@
+"""An auditor: replays a log and checks what must hold, whatever the policy.
+
+It knows the rules from the specification and the facts from the records, and nothing else: no ledger, no meter and no
+state of the core. It keeps its own books in the plainest way, however slow.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tradewind.core.log import Record
+from tradewind.model.command import (
+    Acquire,
+    Admitted,
+    Charged,
+    Cut,
+    Dropped,
+    Eligible,
+    Ended,
+    Kill,
+    Refunded,
+    Refused,
+    Release,
+    Start,
+    Wake,
+)
+from tradewind.model.event import (
+    BudgetChanged,
+    Cancelled,
+    Closed,
+    Failed,
+    Finished,
+    MachineFailed,
+    MachineLost,
+    MachineReady,
+    Submitted,
+    Timer,
+)
+from tradewind.model.machine import MachineType
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import Duration, Money, Time
+from tradewind.model.workflow import Task, Workflow
+
+
+@dataclass(slots=True)
+class UnitBook:
+    run: int
+    task: Task
+    parents: tuple[int, ...]
+    attempt: int = 0
+    failures: int = 0
+    machine: int | None = None
+    is_done: bool = False
+    is_dead: bool = False
+    """It has failed for good or has been cancelled."""
+    not_before: Time = 0
+    is_resting: bool = False
+    """It has failed and waits to be tried again."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_done or self.is_dead
+
+
+@dataclass(slots=True)
+class RunBook:
+    tenant: int
+    workflow: Workflow
+    submitted: Time
+    units: range
+    demand: int = 0
+    fate: str = ""
+    status: str = ""
+
+
+@dataclass(slots=True)
+class MachineBook:
+    kind: MachineType
+    tenant: int
+    acquired: Time
+    is_ready: bool = False
+    gone: Time | None = None
+    end: str = ""
+    running: set[int] = field(default_factory=set)
+    charges: list[Charged] = field(default_factory=list)
+    refunded: Money = 0
+
+    @property
+    def charged(self) -> Money:
+        return sum(charge.amount for charge in self.charges)
+
+    @property
+    def until(self) -> Time:
+        return self.charges[-1].until if self.charges else self.acquired
+
+
+class Audit:
+    """Books kept from the records of one run."""
+
+    def __init__(
+        self,
+        types: Sequence[MachineType],
+        tenants: Sequence[Tenant],
+        *,
+        is_dynamic: bool = False,
+        is_punctual: bool = True,
+    ) -> None:
+        self.types = types
+        self.tenants = tenants
+        self.is_dynamic = is_dynamic
+        """Whether work must start at once, by priority and age, on the first machine with room."""
+        self.is_punctual = is_punctual
+        """Whether timers come when they were asked for and clocks never jump back."""
+        self.runs: list[RunBook] = []
+        self.units: list[UnitBook] = []
+        self.machines: list[MachineBook] = []
+        self.refused = 0
+        self.stale = 0
+        self.lost_attempts = 0
+        self.cuts: list[Cut] = []
+        self._now: Time = 0
+        self._cause = -1
+        self._submitted: dict[int, Submitted] = {}
+        self._cancelled: set[int] = set()
+        self._must_drop: set[int] = set()
+        self._budgets: list[list[tuple[Time, Money | None]]] = [[(0, tenant.budget)] for tenant in tenants]
+
+    def check(self, records: Iterable[Record], *, is_complete: bool = True) -> "Audit":
+        """Replay a log; a complete one must leave nothing open."""
+        for record in records:
+            self._take(record)
+        self._settle()
+        for tenant in range(len(self.tenants)):
+            self._check_spending(tenant)
+        for number, machine in enumerate(self.machines):
+            self._check_bill(number, machine)
+        if is_complete:
+            self._check_all_over()
+        return self
+
+    @property
+    def cost(self) -> Money:
+        return sum(machine.charged - machine.refunded for machine in self.machines)
+
+    # Replay
+
+    def _take(self, record: Record) -> None:
+        if isinstance(record, Wake):
+            assert record.at == self._now
+            return
+        if hasattr(record, "seq"):
+            self._settle()
+            self._cause = record.seq
+            if self.is_punctual:
+                assert record.at >= self._now, f"time goes back: {record}"
+        else:
+            assert record.at >= self._now, f"time goes back: {record}"
+            assert self.is_punctual is False or record.cause == self._cause or record.cause >= 1 << 60, record
+        self._now = max(self._now, record.at)
+        getattr(self, "_on_" + type(record).__name__.lower())(record)
+
+    def _settle(self) -> None:
+        """All that one event led to is on record."""
+        assert not self._must_drop, f"stale, but not dropped: events {sorted(self._must_drop)}"
+        for number, run in enumerate(self.runs):
+            wanted = sum(self._is_wanted(unit) for unit in run.units)
+            assert run.demand == wanted, f"run {number}: {wanted} tasks eligible or running, {run.demand} on record"
+        if self.is_dynamic:
+            for unit in self._placeable():
+                place = self._first_place(unit)
+                assert place is None, f"unit {unit} waits while machine {place} has room"
+
+    def _is_wanted(self, unit: int) -> bool:
+        book = self.units[unit]
+        if book.is_over:
+            return False
+        if book.machine is not None:
+            return True
+        return not self.runs[book.run].fate and all(self.units[parent].is_done for parent in book.parents)
+
+    def _on_timer(self, _record: Timer) -> None: ...
+
+    def _on_closed(self, _record: Closed) -> None: ...
+
+    # Work
+
+    def _on_submitted(self, record: Submitted) -> None:
+        self._submitted[record.seq] = record
+
+    def _on_refused(self, record: Refused) -> None:
+        workflow = self._submitted.pop(record.cause).workflow
+        self.refused += 1
+        assert any(not any(self._offers(kind, task) for kind in self.types) for task in workflow.tasks)
+
+    def _on_admitted(self, record: Admitted) -> None:
+        event = self._submitted.pop(record.cause)
+        workflow = event.workflow
+        assert all(any(self._offers(kind, task) for kind in self.types) for task in workflow.tasks)
+        assert (record.run, record.first, record.tasks) == (len(self.runs), len(self.units), len(workflow.tasks))
+        assert self.tenants[record.tenant].name == event.tenant
+        assert record.priority == workflow.priority
+        assert record.deadline == (None if workflow.deadline is None else self._now + workflow.deadline)
+        assert record.ideal == self._ideal(workflow)
+        first = len(self.units)
+        self.runs.append(
+            RunBook(record.tenant, workflow, self._now, range(first, first + record.tasks)),
+        )
+        for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
+            self.units.append(UnitBook(record.run, task, tuple(first + parent for parent in parents)))
+
+    def _on_eligible(self, record: Eligible) -> None:
+        run = self.runs[record.run]
+        assert record.tenant == run.tenant
+        assert record.change
+        run.demand += record.change
+
+    def _on_cancelled(self, record: Cancelled) -> None:
+        run = self.runs[record.run]
+        if run.status:
+            self._expect_drop(record.seq)
+            return
+        self._cancelled.add(record.run)
+        self._doom(run, "cancelled")
+
+    def _doom(self, run: RunBook, fate: str) -> None:
+        run.fate = run.fate or fate
+        for unit in run.units:
+            book = self.units[unit]
+            book.is_dead = book.is_dead or (not book.is_done and book.machine is None)
+
+    def _on_ended(self, record: Ended) -> None:
+        run = self.runs[record.run]
+        books = [self.units[unit] for unit in run.units]
+        assert not run.status, f"{record}: it had ended before"
+        assert record.tenant == run.tenant
+        assert record.status == (run.fate or "done")
+        assert all(book.machine is None for book in books), f"{record}: it still runs"
+        assert all(book.is_over for book in books), f"{record}: tasks are lost"
+        if record.status == "done":
+            assert all(book.is_done for book in books)
+        elif record.status == "failed":
+            assert any(book.failures >= book.task.retry.attempts for book in books)
+        else:
+            assert record.run in self._cancelled
+        run.status = record.status
+
+    def _on_start(self, record: Start) -> None:
+        book = self.units[record.unit]
+        run = self.runs[book.run]
+        machine = self.machines[record.machine]
+        assert not book.is_over, f"{record}: it is over"
+        assert book.machine is None, f"{record}: it runs already"
+        assert not run.fate, f"{record}: its run is doomed"
+        assert all(self.units[parent].is_done for parent in book.parents), f"{record}: before its parents"
+        assert self._now >= book.not_before, f"{record}: before its pause is over"
+        assert record.attempt == book.attempt + 1, f"{record}: attempts are counted 1, 2, 3"
+        assert machine.is_ready, f"{record}: the machine is not up"
+        assert machine.gone is None, f"{record}: the machine is gone"
+        assert machine.tenant == run.tenant, f"{record}: somebody else's machine"
+        assert self._has_room(machine, book.task), f"{record}: no room"
+        if self.is_dynamic:
+            book.is_resting = False
+            assert record.machine == self._first_place(record.unit), f"{record}: not the first machine with room"
+            key = self._order(record.unit)
+            for other in self._placeable():
+                assert self._order(other) >= key or self._first_place(other) is None, f"{record}: unit {other} is first"
+        book.attempt = record.attempt
+        book.machine = record.machine
+        book.is_resting = False
+        machine.running.add(record.unit)
+
+    def _on_finished(self, record: Finished) -> None:
+        if self._stop(record.unit, record.attempt, record.seq):
+            book = self.units[record.unit]
+            book.is_done = True
+            self.runs[book.run].demand -= 1
+
+    def _on_failed(self, record: Failed) -> None:
+        if not self._stop(record.unit, record.attempt, record.seq):
+            return
+        book = self.units[record.unit]
+        run = self.runs[book.run]
+        book.failures += 1
+        if book.failures < book.task.retry.attempts and not run.fate:
+            book.not_before = self._now + _pause(book.task, book.failures)
+            book.is_resting = True
+        else:
+            self._doom(run, "failed")
+            book.is_dead = True
+
+    def _stop(self, unit: int, attempt: int, seq: int) -> bool:
+        book = self.units[unit]
+        if book.machine is None or book.attempt != attempt:
+            self._expect_drop(seq)
+            return False
+        self.machines[book.machine].running.remove(unit)
+        book.machine = None
+        return True
+
+    def _on_kill(self, record: Kill) -> None:
+        book = self.units[record.unit]
+        assert (book.machine, book.attempt) == (record.machine, record.attempt), f"{record}: it does not run there"
+        self.machines[record.machine].running.remove(record.unit)
+        book.machine = None
+        book.is_dead = bool(self.runs[book.run].fate)
+
+    # Machines
+
+    def _on_acquire(self, record: Acquire) -> None:
+        assert record.machine == len(self.machines)
+        kind = self.types[record.kind]
+        self.machines.append(MachineBook(kind, record.tenant, self._now))
+        held = sum(machine.kind is kind and machine.gone is None for machine in self.machines)
+        assert held <= kind.limit, f"{record}: {held} machines of {kind.limit}"
+
+    def _on_machineready(self, record: MachineReady) -> None:
+        machine = self.machines[record.machine]
+        if machine.is_ready or machine.gone is not None:
+            self._expect_drop(record.seq)
+        else:
+            machine.is_ready = True
+
+    def _on_machinefailed(self, record: MachineFailed) -> None:
+        machine = self.machines[record.machine]
+        if machine.is_ready or machine.gone is not None:
+            self._expect_drop(record.seq)
+        else:
+            machine.gone, machine.end = self._now, "failed"
+
+    def _on_machinelost(self, record: MachineLost) -> None:
+        machine = self.machines[record.machine]
+        if machine.gone is not None:
+            self._expect_drop(record.seq)
+            return
+        machine.gone, machine.end = self._now, "lost"
+        for unit in machine.running:
+            book = self.units[unit]
+            book.machine = None
+            book.is_dead = bool(self.runs[book.run].fate)
+            self.lost_attempts += 1
+        machine.running.clear()
+
+    def _on_release(self, record: Release) -> None:
+        machine = self.machines[record.machine]
+        assert machine.gone is None, f"{record}: it is gone already"
+        assert not machine.running, f"{record}: it is at work"
+        if not machine.is_ready:
+            assert record.because in ("all work is done", "the budget no longer pays for it"), record
+        machine.gone, machine.end = self._now, "released"
+
+    # Money
+
+    def _on_charged(self, record: Charged) -> None:
+        machine = self.machines[record.machine]
+        billing = machine.kind.billing
+        assert record.tenant == machine.tenant
+        assert machine.gone is None, f"{record}: the machine is gone"
+        periods = 1 if machine.charges else _first_periods(machine.kind)
+        assert record.amount == periods * machine.kind.price
+        assert record.until == machine.until + periods * billing.period
+        if self.is_punctual or not machine.charges:
+            assert record.at == machine.until, f"{record}: not at the end of the paid time, {machine.until}"
+        machine.charges.append(record)
+
+    def _on_refunded(self, record: Refunded) -> None:
+        machine = self.machines[record.machine]
+        assert record.tenant == machine.tenant
+        assert record.amount > 0
+        machine.refunded += record.amount
+
+    def _on_budgetchanged(self, record: BudgetChanged) -> None:
+        tenant = next(i for i, tenant in enumerate(self.tenants) if tenant.name == record.tenant)
+        self._budgets[tenant].append((self._now, record.budget))
+
+    def _on_cut(self, record: Cut) -> None:
+        assert 0 <= record.granted < record.asked
+        self.cuts.append(record)
+
+    def _on_dropped(self, record: Dropped) -> None:
+        if record.because.startswith("stale decision"):
+            return
+        assert record.cause in self._must_drop, f"{record}: but it fitted the facts"
+        self._must_drop.remove(record.cause)
+        self.stale += 1
+
+    def _expect_drop(self, seq: int) -> None:
+        self._must_drop.add(seq)
+
+    def _check_spending(self, tenant: int) -> None:
+        """No stretch of time as long as the interval costs more than the budget, wherever it begins."""
+        interval = self.tenants[tenant].interval
+        charges = sorted(
+            (charge.until - _periods(charge, machine.kind) * machine.kind.billing.period, charge.amount)
+            for machine in self.machines
+            if machine.tenant == tenant
+            for charge in machine.charges
+        )
+        for last, (end, _) in enumerate(charges):
+            budget = self._most_allowed(tenant, end - interval, end)
+            spent = sum(amount for at, amount in charges[: last + 1] if at > end - interval)
+            spent += sum(amount for at, amount in charges[last + 1 :] if at == end)
+            assert budget is None or spent <= budget, f"tenant {tenant} spends {spent} of {budget} up to {end}"
+        aligned: dict[int, Money] = {}
+        for at, amount in charges:
+            aligned[at // interval] = aligned.get(at // interval, 0) + amount
+        for index, spent in aligned.items():
+            budget = self._most_allowed(tenant, index * interval, (index + 1) * interval)
+            assert budget is None or spent <= budget, f"tenant {tenant} spends {spent} of {budget} in interval {index}"
+
+    def _most_allowed(self, tenant: int, begin: Time, end: Time) -> Money | None:
+        """The largest budget in force at any time from begin to end; None: no limit."""
+        changes = self._budgets[tenant]
+        before = [budget for at, budget in changes if at <= begin][-1:]
+        within = [budget for at, budget in changes if begin < at <= end]
+        most = before + within or [changes[0][1]]
+        return None if None in most else max(budget for budget in most if budget is not None)
+
+    def _check_bill(self, number: int, machine: MachineBook) -> None:
+        """What was paid is what the time held costs, rounded as billed."""
+        assert machine.charges, f"machine {number} was never paid for"
+        net = machine.charged - machine.refunded
+        if machine.end == "failed":
+            assert net == 0, f"machine {number} never came up, and costs {net}"
+        elif machine.gone is not None and self.is_punctual:
+            held = machine.gone - machine.acquired
+            refundable = machine.end == "released"
+            due = _bill(machine.kind, held, refundable=refundable)
+            if machine.charges[-1].at == machine.gone and held:  # renewed in the very instant in which it went
+                dues = {due, _bill(machine.kind, held + 1, refundable=False)}
+                assert net in dues, f"machine {number} costs {net}, not {dues}"
+            else:
+                assert net == due, f"machine {number} costs {net}, not {due}"
+
+    def _check_all_over(self) -> None:
+        assert not self._submitted
+        for number, run in enumerate(self.runs):
+            assert run.status, f"run {number} has not ended"
+        for number, machine in enumerate(self.machines):
+            assert machine.gone is not None, f"machine {number} is still held"
+
+    # Rules
+
+    def _offers(self, kind: MachineType, task: Task) -> bool:
+        needs = dict(task.requirement.amounts)
+        offer = dict(kind.amounts)
+        return (
+            kind.slots >= 1
+            and task.requirement.capabilities <= kind.capabilities
+            and all(offer.get(name, 0) >= count for name, count in needs.items())
+        )
+
+    def _has_room(self, machine: MachineBook, task: Task) -> bool:
+        kind = machine.kind
+        if not self._offers(kind, task) or len(machine.running) + 1 > kind.slots:
+            return False
+        tasks = [self.units[unit].task for unit in machine.running] + [task]
+        taken: dict[str, int] = {}
+        for each in tasks:
+            for name, count in each.requirement.amounts:
+                taken[name] = taken.get(name, 0) + count
+        offer = dict(kind.amounts)
+        return all(offer.get(name, 0) >= count for name, count in taken.items())
+
+    def _placeable(self) -> list[int]:
+        return [
+            unit
+            for unit, book in enumerate(self.units)
+            if book.machine is None
+            and self._is_wanted(unit)
+            and not (book.is_resting and (book.not_before >= self._now or not self.is_punctual))
+        ]
+
+    def _first_place(self, unit: int) -> int | None:
+        """The first machine, by type and number, on which a unit could start now."""
+        book = self.units[unit]
+        tenant = self.runs[book.run].tenant
+        for kind in self.types:
+            for number, machine in enumerate(self.machines):
+                if machine.kind is kind and machine.tenant == tenant and machine.is_ready and machine.gone is None:
+                    if self._has_room(machine, book.task):
+                        return number
+        return None
+
+    def _order(self, unit: int) -> tuple[int, int]:
+        return -self.runs[self.units[unit].run].workflow.priority, unit
+
+    def _ideal(self, workflow: Workflow) -> Duration:
+        """The longest path, every task on its fastest type."""
+        ends: list[Duration] = []
+        for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
+            time = min(_run_time(task, kind) for kind in self.types if self._offers(kind, task))
+            ends.append(time + max((ends[parent] for parent in parents), default=0))
+        return max(ends, default=0)
+
+
+def _run_time(task: Task, kind: MachineType) -> Duration:
+    return task.runtimes[kind.name] if kind.name in task.runtimes else round((task.runtime or 0) / kind.speed)
+
+
+def _pause(task: Task, failures: int) -> Duration:
+    return min(task.retry.max_delay, round(task.retry.delay * task.retry.factor ** (failures - 1)))
+
+
+def _first_periods(kind: MachineType) -> int:
+    periods = 1
+    while periods * kind.billing.period < kind.billing.minimum:
+        periods += 1
+    return periods
+
+
+def _periods(charge: Charged, kind: MachineType) -> int:
+    return charge.amount // kind.price if kind.price else 1
+
+
+def _bill(kind: MachineType, held: Duration, *, refundable: bool) -> Money:
+    billing = kind.billing
+    periods = _first_periods(kind)
+    while periods * billing.period < held:
+        periods += 1
+    whole = periods * kind.price
+    if not refundable or billing.rounding is None:
+        return whole
+    steps = 0
+    while steps * billing.rounding < held:
+        steps += 1
+    used = max(steps * billing.rounding, billing.minimum)
+    unused = max(0, periods * billing.period - used)
+    return whole - unused * kind.price // billing.period
