@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 def fault_of_name(text: str) -> str:
     """Why text cannot be a name, or nothing."""
+    if text.isprintable() and 0 < len(text) <= LONGEST_NAME and not text.isspace():
+        return ""
     if not text.strip():
         return "a name must not be empty"
     if len(text) > LONGEST_NAME:

@@ -16,7 +16,8 @@ What we make of a recording, where it leaves a choice:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from math import ceil, isfinite
 from typing import Any
 
@@ -114,6 +115,8 @@ class _Reader:
 
     problems: Problems
     lenient: bool
+    sound: set[str] = field(default_factory=set)
+    """Names that were looked at and found good; most names appear many times."""
 
     def mapping(self, place: Place, value: Any) -> Mapping[str, Any]:
         if isinstance(value, dict):
@@ -138,15 +141,20 @@ class _Reader:
         if not isinstance(value, list):
             self.problems.add((*place, key), f"must be a list, not {told(value)}")
             return ()
+        with suppress(TypeError):  # some item is an object
+            if self.sound.issuperset(value):
+                return value
         return [self.name((*place, key), item) for item in value]
 
     def name(self, place: Place, value: Any) -> str:
         if not isinstance(value, str):
             self.problems.add(place, "is missing" if value is None else f"must be text, not {told(value)}")
             return ""
-        unusual = not value.isprintable() or not value.strip() or len(value) > 100  # others need no closer look
-        if unusual and (fault := fault_of_name(value)):
-            self.problems.add(place, fault)
+        if value not in self.sound:
+            if fault := fault_of_name(value):
+                self.problems.add(place, fault)
+            else:
+                self.sound.add(value)
         return value
 
     def category(self, row: Mapping[str, Any], place: Place) -> str:

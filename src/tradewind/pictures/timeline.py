@@ -52,7 +52,8 @@ def _draw_tenant(series: Series, index: int, machines: "Axes", money: "Axes") ->
     _draw_money(money, tenant, end, scale)
     scale.apply(machines, 0, end)
     machines.tick_params(labelbottom=False)
-    money.set_xlabel(scale.name)
+    is_averaged = len(series.curves[index].at) > MANY
+    money.set_xlabel(f"{scale.name} (averages over {show_duration(end // BINS)})" if is_averaged else scale.name)
     machines.set_title(tenant.tenant.name)
     machines.set_title(
         _in_a_line(series, index),
@@ -141,9 +142,8 @@ def _explain(figure: "Figure", series: Series) -> None:
         Patch(color=colour, label=f"{kind.name} held")
         for kind, colour in zip(kinds, type_colours(len(kinds)), strict=True)
     ]
-    bin_ = f", mean of {show_duration(end // BINS)}" if any(len(c.at) > MANY for c in series.curves) else ""
-    marks.append(Line2D([], [], color=BUSY, label=f"machines at work{bin_}"))
-    marks.append(Line2D([], [], color=DEMAND, label=f"demand: tasks running or waiting{bin_}"))
+    marks.append(Line2D([], [], color=BUSY, label="machines at work"))
+    marks.append(Line2D([], [], color=DEMAND, label="demand: tasks running or waiting"))
     if any(tenant.tenant.budget is not None for tenant in tenants):
         marks.append(Line2D([], [], color=BUDGET, linestyle=(0, (4, 3)), label="budget"))
     if any(end > MANY * tenant.tenant.interval for tenant in tenants):

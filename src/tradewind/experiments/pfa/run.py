@@ -1,0 +1,184 @@
+"""Runs the experiments: every policy in every setting on the same submissions, three times with other workflows.
+
+The grid runs in parallel; what is measured in real time (decisions) runs afterwards, alone and in one process, the
+policies taking turns, so that whatever slows the machine down for a while slows all of them.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import cycle
+from statistics import fmean
+
+from tradewind.core.log import Sink
+from tradewind.core.series import Curves, Series
+from tradewind.core.state import State
+from tradewind.experiments.parallel import run_jobs
+from tradewind.experiments.pfa.measure import Intervals, Result, measure
+from tradewind.experiments.pfa.settings import (
+    ARRIVALS,
+    BASELINE,
+    INTERVAL,
+    MAIN,
+    PFA_MA,
+    PLF,
+    REPETITIONS,
+    RICHEST,
+    SCF,
+    SETTINGS,
+    USERS,
+    VARIANTS,
+    Extent,
+    Setting,
+    Variant,
+    scenario,
+)
+from tradewind.model.scenario import Submission
+from tradewind.model.units import Time
+from tradewind.sim.arrivals import arrive
+from tradewind.sim.generators.pfa import pfa_workload
+from tradewind.sim.simulate import Outcome, SinkFor, simulate
+from tradewind.sim.workload import work as work_of
+
+Step = Callable[[str], None]
+"""Called with what has just been done."""
+
+SHOWN = (PFA_MA[0], PLF, SCF)
+"""Those of Fig. 16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One policy in one setting on one set of workflows."""
+
+    setting: Setting
+    variant: Variant
+    workflows: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long decisions took, in seconds: the least of several rounds for each, for a round can only be disturbed."""
+
+    decisions: tuple[float, ...]
+    phases: Mapping[str, float]
+    """Added up over all decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamics:
+    """How a run went over time."""
+
+    curves: tuple[Curves, ...]
+    """By user."""
+    arrivals: tuple[tuple[Time, ...], ...]
+    """By user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that the claims are judged by."""
+
+    results: Mapping[tuple[Setting, Variant], tuple[Result, ...]]
+    """A result for each repetition."""
+    timings: Mapping[Variant, Timing]
+    dynamics: Mapping[Variant, Dynamics]
+
+
+def steps(extent: Extent) -> int:
+    """How many steps a study takes."""
+    return len(SETTINGS) * len(VARIANTS) * extent.repetitions + len(MAIN) * extent.rounds + len(SHOWN)
+
+
+def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
+    """Run all experiments; the same seed gives the same results, but for the times that decisions take."""
+    return Study(
+        results=run_grid(extent, seed, step, workers),
+        timings=time_decisions(extent, seed, step),
+        dynamics=follow_dynamics(extent, seed, step),
+    )
+
+
+def run_grid(
+    extent: Extent, seed: int, step: Step, workers: int = 0
+) -> dict[tuple[Setting, Variant], tuple[Result, ...]]:
+    """The results of every policy in every setting."""
+    grid = [
+        Experiment(setting, variant, extent.workflows, set_seed(seed, repetition))
+        for repetition in range(extent.repetitions)
+        for setting in SETTINGS
+        for variant in VARIANTS
+    ]
+    found: dict[Experiment, Result] = {}
+    for experiment, result in run_jobs(run_experiment, grid, workers):
+        found[experiment] = result
+        step(f"{experiment.variant.label}, budget {experiment.setting.label}")
+    gathered: dict[tuple[Setting, Variant], list[Result]] = {}
+    for experiment in grid:  # in order, whichever ended first
+        gathered.setdefault((experiment.setting, experiment.variant), []).append(found[experiment])
+    return {key: tuple(results) for key, results in gathered.items()}
+
+
+def run_experiment(experiment: Experiment) -> Result:
+    """Simulate one experiment."""
+    intervals = Intervals(INTERVAL)
+    return measure(_simulate(experiment, intervals), intervals)
+
+
+def set_seed(seed: int, repetition: int) -> int:
+    """The seed of a set of workflows; study 0 has the generator's sets 1, 2 and 3."""
+    return seed * REPETITIONS + repetition + 1
+
+
+def time_decisions(extent: Extent, seed: int, step: Step) -> dict[Variant, Timing]:
+    """Time the decisions of the main policies at the baseline, in turns."""
+    rounds: dict[Variant, list[dict[str, list[float]]]] = {variant: [] for variant in MAIN}
+    for _ in range(extent.rounds):
+        for variant in MAIN:
+            outcome = _simulate(Experiment(BASELINE, variant, extent.workflows, set_seed(seed, 0)))
+            rounds[variant].append(dict(outcome.stopwatch.laps))
+            step(f"timing {variant.label}")
+    return {variant: timing_of(laps) for variant, laps in rounds.items()}
+
+
+def timing_of(rounds: list[dict[str, list[float]]]) -> Timing:
+    """What several rounds of the same decisions say about the time they take."""
+    least = {name: [min(laps) for laps in zip(*(each[name] for each in rounds), strict=True)] for name in rounds[0]}
+    decisions = tuple(least.pop("decision"))
+    return Timing(decisions, {name: sum(laps) for name, laps in least.items()})
+
+
+def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dynamics]:
+    """The course of a run with the largest budget under each kind of policy."""
+    found = {}
+    for variant in SHOWN:
+        series: list[Series] = []
+
+        def follow(state: State, series: list[Series] = series) -> Sink:
+            series.append(Series(state))
+            return series[0].observe
+
+        outcome = _simulate(Experiment(RICHEST, variant, extent.workflows, set_seed(seed, 0)), follow)
+        curves = tuple(series[0].curves)
+        arrivals = tuple(
+            tuple(run.submitted for run in outcome.meter.runs if run.tenant == user) for user in range(len(curves))
+        )
+        found[variant] = Dynamics(curves, arrivals)
+        step(f"dynamics of {variant.label}")
+    return found
+
+
+def _simulate(experiment: Experiment, *sinks: SinkFor) -> Outcome:
+    work = _submissions(experiment.setting.workload, experiment.workflows, experiment.seed)
+    return simulate(scenario(experiment.setting, experiment.variant, experiment.seed), work, sinks)
+
+
+@lru_cache(maxsize=2)
+def _submissions(workload: int, workflows: int, seed: int) -> tuple[Submission, ...]:
+    """The same workflows at the same times for every policy and budget."""
+    rng = random.Random(f"pfa {seed} arrivals")
+    made = pfa_workload(workload, seed, workflows)
+    times = arrive(ARRIVALS, len(made), round(fmean(map(work_of, made))), rng)
+    return tuple(map(Submission, times, made, cycle(USERS)))

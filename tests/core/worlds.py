@@ -1,0 +1,287 @@
+"""Small worlds to test in: hand-made machine types and workflows, random scenarios, and a core driven by hand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tradewind.core.handle import Core
+from tradewind.core.log import Record
+from tradewind.core.state import State
+from tradewind.core.work import declared_time
+from tradewind.model.command import Acquire, Command, Start
+from tradewind.model.event import Event, Submitted
+from tradewind.model.machine import NO_LIMIT, Billing, BootLag, MachineType
+from tradewind.model.requirement import ANYTHING, Requirement, amounts
+from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import MINUTE, SECOND, UNIT, Duration, Time
+from tradewind.model.workflow import ONCE, Retry, Task, Workflow
+from tradewind.policies.protocol import Policy
+from tradewind.policies.registry import build
+from tradewind.sim.driver import Simulation
+
+# By hand
+
+
+def task(
+    name: str = "t",
+    seconds: float = 10,
+    *,
+    needs: Requirement = ANYTHING,
+    retry: Retry = ONCE,
+    on: Mapping[str, float] | None = None,
+) -> Task:
+    runtimes = {kind: round(time * SECOND) for kind, time in (on or {}).items()}
+    return Task(name, name, needs, round(seconds * SECOND), runtimes, retry=retry)
+
+
+def workflow(
+    *tasks: Task, parents: Sequence[Sequence[int]] | None = None, priority: int = 0, deadline: Duration | None = None
+) -> Workflow:
+    """Tasks with the given parents; by default they do not wait for each other."""
+    rows = tuple(map(tuple, parents)) if parents is not None else ((),) * len(tasks)
+    return Workflow("w", tasks, rows, priority, deadline)
+
+
+def chain(*tasks: Task, priority: int = 0) -> Workflow:
+    return workflow(*tasks, parents=[[i - 1] if i else [] for i in range(len(tasks))], priority=priority)
+
+
+def minutely(name: str = "small", price: int = 1, **options: Any) -> MachineType:
+    """A machine type paid by the minute."""
+    return MachineType(name, price * UNIT, Billing(MINUTE), **options)
+
+
+def simulated(
+    work: Sequence[Submission | Workflow],
+    machines: Sequence[MachineType],
+    policy: str = "demand",
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    tenants: Sequence[Tenant] = (Tenant("default"),),
+    most: int = 100_000,
+    **options: Any,
+) -> list[Record]:
+    """The records of a simulation; no more than `most` of them."""
+    submissions = [each if isinstance(each, Submission) else Submission(0, each) for each in work]
+    scenario = Scenario((), tuple(machines), tuple(tenants), policy, parameters or {}, **options)
+    return run(scenario, submissions, most)
+
+
+class EnoughError(Exception):
+    """A simulation has gone on for long enough."""
+
+
+def run(scenario: Scenario, submissions: Sequence[Submission], most: int = 100_000) -> list[Record]:
+    """The records of a simulation; no more than `most` of them."""
+    records: list[Record] = []
+
+    def sink(record: Record) -> None:
+        records.append(record)
+        if len(records) >= most:
+            raise EnoughError
+
+    simulation = Simulation(scenario, submissions, build(scenario.policy, scenario.parameters))
+    try:
+        simulation.run(sink)
+    except EnoughError:
+        pass
+    return records
+
+
+def of(records: Sequence[Record], *kinds: type) -> list[Any]:
+    """The records of some kinds."""
+    return [record for record in records if type(record) in kinds]
+
+
+class Bench:
+    """A core driven by hand: events go in with growing numbers, everything is recorded."""
+
+    def __init__(
+        self,
+        machines: Sequence[MachineType],
+        policy: str | Policy = "demand",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        tenants: Sequence[Tenant] = (Tenant("default"),),
+        interval: Duration = MINUTE,
+        seed: int = 0,
+    ) -> None:
+        self.machines = machines
+        self.tenants = tenants
+        self.state = State(machines, tenants, interval, seed, declared_time)
+        self.core = Core(self.state, build(policy, parameters) if isinstance(policy, str) else policy)
+        self.records: list[Record] = []
+        self.seq = 0
+
+    def tell(self, kind: type[Any], at: float, *details: Any) -> list[Command]:
+        """Hand an event of a kind to the core, at a time in seconds."""
+        return self.handle(kind(round(at * SECOND), self.next_seq(), *details))
+
+    def submit(self, at: float, work: Workflow, tenant: str = "default") -> list[Command]:
+        return self.tell(Submitted, at, tenant, work)
+
+    def next_seq(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    def handle(self, event: Event) -> list[Command]:
+        commands = list(self.core.handle(event))
+        self.records.append(event)
+        self.records += commands
+        return commands
+
+    @property
+    def starts(self) -> list[Start]:
+        return of(self.records, Start)
+
+    @property
+    def acquired(self) -> list[Acquire]:
+        return of(self.records, Acquire)
+
+
+# At random
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A scenario, its work, and whether all of it must come to an end."""
+
+    scenario: Scenario
+    submissions: tuple[Submission, ...]
+    must_end: bool
+
+    @property
+    def is_dynamic(self) -> bool:
+        return self.scenario.policy in ("fixed", "demand", "pfa")
+
+    def run(self, most: int = 30_000) -> list[Record]:
+        return run(self.scenario, self.submissions, most if self.must_end else min(most, 600))
+
+
+POLICIES: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("fixed", {"machines": 1}),
+    ("fixed", {"machines": 5}),
+    ("demand", {}),
+    ("pfa", {"smoothing": "ma", "m": 2}),
+    ("pfa", {"smoothing": "ewma", "alpha": 0.5}),
+    ("plf", {}),
+    ("scf", {}),
+)
+
+
+def _some(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+@st.composite
+def machine_types(draw: st.DrawFn, index: int, *, is_uniform: bool) -> MachineType:
+    period = draw(_some(60, 20, 100)) * SECOND
+    rounding = draw(_some(None, period, period // 4, SECOND))
+    minimum = draw(_some(0, 30 * SECOND, 150 * SECOND))
+    return MachineType(
+        name=f"type{index}",
+        price=draw(_some(UNIT, 5 * UNIT, 0, 333_333)),
+        billing=Billing(period, rounding, minimum),
+        boot=BootLag(draw(_some(0, 10, 45)) * SECOND, draw(_some(0, 20)) * SECOND),
+        limit=draw(_some(NO_LIMIT, 1, 3)),
+        capabilities=frozenset(() if is_uniform else draw(st.sets(_some("gpu", "disk")))),
+        slots=draw(st.integers(1, 3)),
+        amounts=() if is_uniform else amounts(mem=draw(st.integers(0, 6)), cpus=draw(st.integers(0, 3))),
+        speed=draw(_some(1.0, 2.0, 0.75)),
+    )
+
+
+@st.composite
+def requirements(draw: st.DrawFn, types: Sequence[MachineType]) -> Requirement:
+    """Something that one of the types offers (or, rarely, none)."""
+    kind = draw(st.sampled_from(types))
+    capabilities = frozenset(draw(st.sets(st.sampled_from(sorted(kind.capabilities))))) if kind.capabilities else ()
+    wanted = {name: draw(st.integers(0, most)) for name, most in kind.amounts}
+    if draw(st.integers(0, 19)) == 19:
+        wanted["mem"] = 7
+    return Requirement(frozenset(capabilities), amounts(**wanted))
+
+
+@st.composite
+def workflows(draw: st.DrawFn, types: Sequence[MachineType], *, is_uniform: bool, most: int = 7) -> Workflow:
+    tasks = []
+    parents = []
+    for index in range(draw(st.integers(0, most))):
+        needs = ANYTHING if is_uniform else draw(requirements(types))
+        retry = Retry(draw(st.integers(1, 3)), draw(_some(0, 7, 30)) * SECOND)
+        on = {kind.name: draw(st.integers(0, 120)) * SECOND for kind in types if draw(st.integers(0, 4)) == 0}
+        runtime = draw(st.one_of(_some(0, 30, 60), st.integers(1, 150))) * SECOND
+        tasks.append(Task(f"t{index}", "t", needs, runtime, on, retry=retry))
+        parents.append(tuple(sorted(draw(st.sets(st.integers(0, index - 1), max_size=3)))) if index else ())
+    deadline = draw(_some(None, 90 * SECOND))
+    return Workflow("w", tuple(tasks), tuple(parents), draw(st.integers(0, 2)), deadline)
+
+
+@st.composite
+def worlds(draw: st.DrawFn, policies: Sequence[tuple[str, Mapping[str, Any]]] = POLICIES) -> World:
+    policy, parameters = draw(st.sampled_from(policies))
+    is_uniform = draw(st.booleans())
+    types = tuple(draw(machine_types(index, is_uniform=is_uniform)) for index in range(draw(st.integers(1, 3))))
+    tenants = tuple(
+        Tenant(
+            name,
+            draw(st.one_of(st.none(), st.integers(0, 30).map(lambda units: units * UNIT))),
+            draw(_some(60, 30, 150)) * SECOND,
+        )
+        for name in ("ann", "bob")[: draw(st.integers(1, 2))]
+    )
+    submissions = tuple(
+        Submission(
+            draw(st.one_of(_some(0, 60), st.integers(0, 400))) * SECOND,
+            draw(workflows(types, is_uniform=is_uniform)),
+            draw(st.sampled_from(tenants)).name,
+        )
+        for _ in range(draw(st.integers(0, 4)))
+    )
+    scenario = Scenario(
+        workload=(),
+        machines=types,
+        tenants=tenants,
+        policy=policy,
+        parameters=parameters,
+        interval=draw(_some(60, 45)) * SECOND,
+        seed=draw(st.integers(0, 9)),
+        faults=Faults(draw(_some(0.0, 0.2)), draw(_some(0.0, 20.0)), draw(_some(0.0, 0.3))),
+        noise=Noise(draw(_some(0.0, 0.5))),
+        estimates=Estimates(draw(_some("exact", "noisy", "declared")), 0.5),
+    )
+    return World(scenario, submissions, _must_end(scenario, submissions, is_uniform=is_uniform))
+
+
+def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_uniform: bool) -> bool:
+    """Whether a sound policy is bound to end all work: machines can be had, and none blocks the way to another."""
+    if scenario.faults.boot_failure and scenario.policy == "fixed":
+        return False  # it asks once an interval, but with a budget a failed boot may block the next for long
+    is_alone = len({submission.tenant for submission in submissions}) <= 1
+    is_free = all(tenant.budget is None for tenant in scenario.tenants)
+    if scenario.policy == "fixed":
+        kinds = len(scenario.machines)
+        return is_alone and is_free and (is_uniform or scenario.parameters["machines"] >= kinds)
+    if not is_uniform:
+        return is_alone and is_free and scenario.policy == "demand"
+    return is_free
+
+
+def busy_worlds() -> st.SearchStrategy[World]:
+    """Worlds with work to do."""
+    return worlds().filter(lambda world: any(submission.workflow.tasks for submission in world.submissions))
+
+
+@dataclass(slots=True)
+class Outside:
+    """What a driver would know of the world behind a core: what runs, what boots, and when to wake it."""
+
+    running: dict[int, Start] = field(default_factory=dict)
+    booting: set[int] = field(default_factory=set)
+    machines: int = 0
+    runs: int = 0
+    starts: list[Start] = field(default_factory=list)
+    dues: list[Time] = field(default_factory=list)
