@@ -70,19 +70,19 @@ class _Amounts(_Part):
     cpus: Count | None = None
     memory: SizeField | None = None
     gpus: Count | None = None
-    amounts: dict[Name, AmountField] = Field({}, description="Other countable things, by name.")
+    amounts: dict[Name, AmountField] = Field(default_factory=dict, description="Other countable things, by name.")
 
 
 class TaskPart(_Amounts):
     """One step of a workflow."""
 
     name: Name | None = Field(None, description="What kind of step it is; by default the id without its number.")
-    needs: list[Name] = Field([], description="Ids of the tasks that must finish first.")
+    needs: list[Name] = Field(default_factory=list, description="Ids of the tasks that must finish first.")
     runtime: DurationField | None = Field(None, description="Expected run time on a machine of speed 1.")
-    runtimes: dict[Name, DurationField] = Field({}, description="Expected run times by machine type.")
-    capabilities: list[Name] = Field([], description="What the machine must offer.")
-    inputs: list[FileField] = []
-    outputs: list[FileField] = []
+    runtimes: dict[Name, DurationField] = Field(default_factory=dict, description="Expected run times by machine type.")
+    capabilities: list[Name] = Field(default_factory=list, description="What the machine must offer.")
+    inputs: list[FileField] = Field(default_factory=list)
+    outputs: list[FileField] = Field(default_factory=list)
     retries: RetryField = Field(0, description="How many more times a failed task is tried, or the details.")
     timeout: PositiveDuration | None = Field(None, description="Longest time that one attempt may run.")
     run: Text = Field("", description="The command.")
@@ -134,7 +134,7 @@ class MachinePart(_Amounts):
     billing: BillingField = Field(60_000_000, description="The billing period, or the details.")
     boot: BootField = Field(0, description="How long a machine takes until it can work, or the details.")
     limit: Count = Field(1_000_000, description="How many may be held at once.")
-    capabilities: list[Name] = Field([], description="What it offers to tasks that ask for it.")
+    capabilities: list[Name] = Field(default_factory=list, description="What it offers to tasks that ask for it.")
     slots: Positive | None = Field(None, description="How many tasks run at once; by default as many as cpus, or 1.")
     speed: Factor = Field(1.0, description="How many times faster than declared it runs tasks.")
     market: Annotated[Market, Field(strict=False)] = Field(Market.ON_DEMAND, description="How firmly it is ours.")
@@ -184,9 +184,9 @@ class GivenPart(_Part):
     """Workflows from files, submitted one after the other."""
 
     file: Name | None = Field(None, description="A workflow file; the path is relative to this file.")
-    files: list[Name] = Field([], description="Workflow files; paths are relative to this file.")
+    files: list[Name] = Field(default_factory=list, description="Workflow files; paths are relative to this file.")
     arrivals: ArrivalsPart = ArrivalsPart()
-    tenants: list[Name] = Field([], description="Served in turn; by default all tenants.")
+    tenants: list[Name] = Field(default_factory=list, description="Served in turn; by default all tenants.")
 
 
 class GeneratedPart(_Part):
@@ -196,7 +196,7 @@ class GeneratedPart(_Part):
     count: Annotated[int, Field(ge=1, le=10**7)] = Field(1, description="How many workflows.")
     tasks: Annotated[int, Field(ge=1, le=10**7)] = Field(100, description="About how many tasks in each.")
     arrivals: ArrivalsPart = ArrivalsPart()
-    tenants: list[Name] = Field([], description="Served in turn; by default all tenants.")
+    tenants: list[Name] = Field(default_factory=list, description="Served in turn; by default all tenants.")
     priorities: Annotated[int, Field(ge=1, le=10**6)] = Field(1, description="Priorities are drawn from 0 up to this.")
 
 

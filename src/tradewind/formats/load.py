@@ -6,7 +6,9 @@
 Whatever is wrong with a file, from a missing one to a cycle of tasks, is a `FormatError`.
 """
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -53,6 +55,23 @@ class Document:
 
 def load(path: str | Path, *, lenient: bool = False) -> Document:
     """Load a file of any format; `lenient` takes negative run times and sizes of foreign formats for zero."""
+    with _no_collection():
+        return _load(path, lenient=lenient)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from walking the millions of values of a large file again and again as they come."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _load(path: str | Path, *, lenient: bool) -> Document:
     source = read_source(path)
     if is_dax(source.text):
         workflow, lines = workflow_from_dax(source, lenient=lenient)

@@ -36,6 +36,8 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _LONGEST_NUMBER = 100
+_STARTS = frozenset("0123456789+-.")
+"""What a number begins with."""
 _MERGE = "<<"
 _DEFAULT_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
@@ -63,12 +65,13 @@ class _Open:
     anchor: str | None
     begun: int
     """How many values there were before it."""
+    awaits_key: bool
     step: str | int = ""
     """The key or position of the value that came last."""
     key: str | None = None
     """A key that waits for its value."""
     key_line: int = 0
-    merged: list[Any] = field(default_factory=list)
+    merged: tuple[Any, ...] = ()
     """Values of `<<`; looked into at the end, for they may still be growing."""
 
 
@@ -120,23 +123,23 @@ class _Builder:
         return self.root
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        text: str = event.value
-        if self._awaits_key():
-            self._key(event, text)
+        if self.stack and self.stack[-1].awaits_key:
+            self._key(event, event.value)
             return
-        value: Any = text
-        if event.tag is not None and event.tag not in _DEFAULT_TAGS:
-            raise self._error(event, f"the tag {quoted(event.tag)} is not supported")
-        if event.implicit[0] and not event.style and event.tag is None:
-            value = self._plain(event, text)
+        value: Any = event.value
+        if event.tag is not None:
+            self._check_tag(event)
+        elif not event.style and (value in _WORDS or value[0] in _STARTS):
+            value = self._plain(event, value)
         if event.anchor:
             self.anchors[event.anchor] = (value, 1)
         self._place(event, value)
 
     def _plain(self, event: yaml.ScalarEvent, text: str) -> Any:
+        """What text without quotes stands for."""
         if text in _WORDS:
             return _WORDS[text]
-        if text[0] in "0123456789+-.":
+        if text[0] in _STARTS:
             if len(text) > _LONGEST_NUMBER and _NUMBER.fullmatch(text):
                 raise self._error(event, f"the number {quoted(text)} is too long")
             if _INTEGER.fullmatch(text):
@@ -149,22 +152,25 @@ class _Builder:
 
     def _key(self, event: yaml.ScalarEvent, text: str) -> None:
         into = self.stack[-1]
-        plain = event.implicit[0] and not event.style
-        if plain and text != _MERGE and self._plain(event, text) != text:
+        if event.tag is not None:
+            self._check_tag(event)
+        elif not event.style and (text in _WORDS or text[0] in _STARTS) and self._plain(event, text) != text:
             raise self._error(event, f"the key {text or 'null'} is not text", "put it in quotes")
         if text in into.value:
             raise self._error(event, f"the key {quoted(text)} appears twice", place=(*self._path(), text))
-        into.key, into.key_line = text, _line_of(event)
+        into.key, into.awaits_key = text, False
+        if self.wanted:
+            into.key_line = _line_of(event)
 
     def _begin(self, event: yaml.CollectionStartEvent, value: Any) -> None:
-        if self._awaits_key():
+        if self.stack and self.stack[-1].awaits_key:
             raise self._error(event, "a key is a list or mapping", "keys must be text")
-        if event.tag is not None and event.tag not in _DEFAULT_TAGS:
-            raise self._error(event, f"the tag {quoted(event.tag)} is not supported")
+        if event.tag is not None:
+            self._check_tag(event)
         if len(self.stack) >= DEEPEST:
             raise self._error(event, f"values are nested more than {DEEPEST} deep")
         self._place(event, value)
-        self.stack.append(_Open(value, event.anchor, self.count))
+        self.stack.append(_Open(value, event.anchor, self.count, awaits_key=isinstance(value, dict)))
 
     def _end(self, event: yaml.Event) -> None:
         done = self.stack.pop()
@@ -182,7 +188,7 @@ class _Builder:
             raise self._error(event, f"the alias {quoted(anchor)} stands inside what it repeats")
         if anchor not in self.anchors:
             raise self._error(event, f"nothing is anchored as {quoted(anchor)}")
-        if self._awaits_key():
+        if self.stack and self.stack[-1].awaits_key:
             raise self._error(event, "a key is an alias", "keys must be text")
         value, size = self.anchors[anchor]
         self.repeated += size
@@ -191,8 +197,9 @@ class _Builder:
             raise self._error(event, f"aliases repeat more than {MOST_REPEATED:,} values")
         self._place(event, value)
 
-    def _awaits_key(self) -> bool:
-        return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
+    def _check_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
+        if event.tag not in _DEFAULT_TAGS:
+            raise self._error(event, f"the tag {quoted(event.tag or '')} is not supported")
 
     def _place(self, event: yaml.Event, value: Any) -> None:
         """Put a value where the document is at."""
@@ -203,16 +210,16 @@ class _Builder:
             self.root = value
             return
         into = self.stack[-1]
-        if isinstance(into.value, list):
+        if into.key is None:
             into.step = len(into.value)
             into.value.append(value)
-        elif into.key is not None:
-            into.step = into.key
-            if into.key == _MERGE:
-                into.merged.append(value)
-            else:
-                into.value[into.key] = value
-            into.key = None
+            return
+        into.step = into.key
+        if into.key == _MERGE:
+            into.merged += (value,)
+        else:
+            into.value[into.key] = value
+        into.key, into.awaits_key = None, True
 
     def _path(self) -> Place:
         """Where the value that comes next belongs, as far as it is known."""

@@ -1,0 +1,1 @@
+"""The live driver: the core driven in real time over a durable store and real machines."""

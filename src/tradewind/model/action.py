@@ -1,0 +1,88 @@
+"""What a step does, and what it leaves behind: the plain data that travels from workflow file to executor."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from tradewind.model.units import Duration
+
+Json: TypeAlias = Any
+"""None, bool, int, float, str, or lists and mappings (with text for keys) of these."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A shell command; `{{ name }}` stands for an input, quoted for the shell."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function, `module:function`, called with the inputs as keyword arguments."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A shell command inside a container image."""
+
+    image: str
+    command: str
+
+
+Action: TypeAlias = Shell | Function | Container
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a step leaves behind under a name: files that match a pattern, or a value."""
+
+    path: str = ""
+    """Pattern relative to the attempt's folder; the value of the output is the path, or the list of paths."""
+    many: bool = False
+    """Whether the pattern names a list of files."""
+    value: str = ""
+    """Where a value is read from instead: `stdout` (its text, stripped), `json` (the last line of stdout, parsed),
+    `return` (of a function, or an entry of the mapping that it returns), or a file that holds JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An output of an earlier call of the same chain, not known before the chain runs."""
+
+    call: str
+    output: str
+    path: tuple[str | int, ...] = ()
+    """Keys and indices to follow inside the output's value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long an attempt may take, and how much room it has."""
+
+    run: Duration | None = None
+    """Longest time a call may run."""
+    silence: Duration | None = None
+    """Longest time a call may go without writing any output."""
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One step made concrete: an action with its inputs, ready to be run by an executor."""
+
+    id: str
+    """The step's id, with the position in its loops: `align`, `align[2]`, `align[2][0]`."""
+    action: Action
+    inputs: Mapping[str, Json] = field(default_factory=lambda: NOTHING)
+    """Values by name; a `Ref` anywhere inside stands for an output of an earlier call of the chain."""
+    outputs: Mapping[str, Output] = field(default_factory=lambda: NOTHING)
+    environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    limits: Limits = NO_LIMITS
