@@ -14,7 +14,7 @@ from tradewind.core.work import Unit, declared_time
 from tradewind.model.command import Charged, Cut, Dropped
 from tradewind.model.event import Finished, MachineReady, Submitted
 from tradewind.model.machine import BootLag, MachineType
-from tradewind.model.scenario import Scenario, Submission
+from tradewind.model.scenario import Faults, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT, Time
 from tradewind.model.workflow import Task, Workflow, arrange
@@ -22,6 +22,7 @@ from tradewind.policies.protocol import Place, Policy, Rent, Return, Scaling, Vi
 from tradewind.policies.protocol import Unit as AnyUnit
 from tradewind.sim.driver import Simulation
 
+NO_FAULTS = Faults()
 LAG = 10 * SECOND
 SMALL = MachineType("small", price=1 * UNIT, boot=BootLag(LAG), limit=32)
 LARGE = MachineType("large", price=5 * UNIT, boot=BootLag(LAG), limit=32)
@@ -190,11 +191,11 @@ def never_asks_in_vain(stage: Stage) -> bool:
     return not any(isinstance(notice, Cut | Dropped) for notice in stage.admission.out)
 
 
-def run_to_the_end(setting: Setting, policy: Policy) -> list[Record]:
-    """The records of a whole simulation of the setting's work, submitted at odd times."""
+def run_to_the_end(setting: Setting, policy: Policy, faults: Faults = NO_FAULTS) -> list[Record]:
+    """The records of a whole simulation of the setting's work, submitted at odd times by two tenants in turn."""
     kinds = tuple(MachineType(t.name, t.price, boot=t.boot, limit=setting.limit) for t in (SMALL, LARGE))
     amount = None if setting.budget is None else setting.budget * UNIT
-    scenario = Scenario((), kinds, (Tenant("t", amount), Tenant("u", amount)))
+    scenario = Scenario((), kinds, (Tenant("t", amount), Tenant("u", amount)), faults=faults)
     submissions = [
         Submission(37 * SECOND * index, workflow, "tu"[index % 2]) for index, workflow in enumerate(setting.works)
     ]

@@ -20,8 +20,10 @@ from stage import (
 )
 
 from tradewind.model.command import Cut, Dropped, Ended
+from tradewind.model.event import MachineLost
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
+from tradewind.model.scenario import Faults
 from tradewind.model.units import MINUTE, SECOND, UNIT
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.budget.plf import Supply, distribute, free_slots, shuffled
@@ -198,7 +200,7 @@ def test_equal_views_give_equal_decisions(setting: Setting) -> None:
     "parameters", [{}, {"placement": "dynamic"}, {"replan_on_arrival": True}], ids=["plan", "dynamic", "arrival"]
 )
 @given(setting=settings)
-@how(max_examples=40, deadline=None)
+@how(max_examples=20, deadline=None)
 def test_all_work_ends_within_the_budget(parameters: dict[str, object], setting: Setting) -> None:
     records = run_to_the_end(setting, build("plf", parameters))
     ended = [record.status for record in records if isinstance(record, Ended)]
@@ -207,3 +209,11 @@ def test_all_work_ends_within_the_budget(parameters: dict[str, object], setting:
     if setting.budget is not None:
         assert max(costliest_interval(records, tenant) for tenant in (0, 1)) <= setting.budget * UNIT
     assert records == run_to_the_end(setting, build("plf", parameters))
+
+
+def test_all_work_ends_though_machines_vanish() -> None:
+    setting = Setting([flat(40, 20, priority=index % 3) for index in range(8)], (0, 0), (0, 0), 0, 20, 12, 0)
+    records = run_to_the_end(setting, build("plf"), Faults(machine_loss=20, boot_failure=0.1))
+    assert any(isinstance(record, MachineLost) for record in records)
+    assert [record.status for record in records if isinstance(record, Ended)] == ["done"] * 8
+    assert not any(isinstance(record, Cut) for record in records)

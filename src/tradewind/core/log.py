@@ -10,7 +10,7 @@ from typing import Any
 
 from tradewind.core.state import State
 from tradewind.model.command import Acquire, Admitted, Charged, Command, Cut, Eligible, Ended, Refunded, Start
-from tradewind.model.event import Event, Failed, Finished, Submitted
+from tradewind.model.event import Event, Extended, Failed, Finished, Submitted
 from tradewind.model.units import SECOND, UNIT
 
 Record = Event | Command
@@ -55,7 +55,9 @@ class Encoder:
             return self._tenants[value]
         if name == "kind" and kind in _NAMED_KINDS:
             return self._kinds[value]
-        return value.name if kind is Submitted and name == "workflow" else value
+        if kind is Submitted and name == "workflow":
+            return value.name
+        return [task.id for task in value] if kind is Extended and name == "tasks" else value
 
 
 @cache

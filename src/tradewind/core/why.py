@@ -45,7 +45,7 @@ def why(state: State, unit: Unit) -> Reason:
             text = f"runs on machine {unit.machine.id} ({unit.machine.kind.type.name})"
             return Reason(Cause.RUNNING, f"{text} for {show_duration(state.now - unit.started)}")
         case UnitState.DELAYED:
-            return Reason(Cause.RETRY, f"has failed {unit.failures} times and will be tried again")
+            return Reason(Cause.RETRY, f"has failed {sum(unit.failures.values())} times and will be tried again")
         case UnitState.READY:
             return _no_machine(state, unit)
         case ended:

@@ -1,13 +1,13 @@
 """Runs and units: the work as the core holds it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tradewind.core.transitions import ILLEGAL, UNIT_ROWS, IllegalTransitionError, UnitState, UnitStep
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.units import Duration, Time
-from tradewind.model.workflow import Task, Workflow
+from tradewind.model.workflow import NO_CAUSES, Task, Workflow
 
 if TYPE_CHECKING:
     from tradewind.core.machines import Kind, Machine
@@ -35,7 +35,7 @@ class Need:
 class Run:
     """A submitted workflow on its way."""
 
-    __slots__ = ("deadline", "failed", "id", "left", "name", "pool", "priority", "submitted", "units")
+    __slots__ = ("deadline", "failed", "id", "is_open", "left", "name", "pool", "priority", "submitted", "units")
 
     def __init__(self, id: int, name: str, pool: "Pool", priority: int, submitted: Time, deadline: Time | None) -> None:
         self.id = id
@@ -46,6 +46,8 @@ class Run:
         self.deadline = deadline
         self.units: Sequence[Unit] = ()
         self.left = 0
+        self.is_open = False
+        """Whether it may still grow."""
         self.failed = ""
         """Why it cannot end well any more: empty, `failed` or `cancelled`."""
 
@@ -59,6 +61,7 @@ class Unit:
         "failures",
         "id",
         "key",
+        "lost",
         "machine",
         "need",
         "queued",
@@ -78,7 +81,10 @@ class Unit:
         self.children: Sequence[Unit] = ()
         self.state: int = WAITING
         self.attempt = 0
-        self.failures = 0
+        self.failures: Mapping[str, int] = NO_CAUSES
+        """How often it has failed, by cause."""
+        self.lost = 0
+        """How many machines have been lost under it."""
         self.machine: Machine | None = None
         self.started: Time = 0
         self.key = 0
@@ -99,6 +105,13 @@ class Unit:
     def is_ended(self) -> bool:
         """Whether nothing will happen to it any more."""
         return IS_ENDED[self.state]
+
+    def adopt(self, child: "Unit") -> None:
+        """Another unit waits for this one."""
+        if self.children:
+            self.children.append(child)  # type: ignore[attr-defined]  # a list from the first child on
+        else:
+            self.children = [child]
 
     def move(self, step: UnitStep) -> None:
         """Take a step that the table allows."""

@@ -87,7 +87,7 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
             problems.add(place, "must not be empty")
         case bound if bound in _BOUNDS:
             words, limit = _BOUNDS[bound]
-            problems.add(place, f"must be {words} {context[limit]:,}, not {told(detail['input'])}")
+            problems.add(place, f"must be {words} {_number(context[limit])}, not {told(detail['input'])}")
         case other:
             wanted = f"must be {_WANTED[other]}" if other in _WANTED else detail["msg"]
             problems.add(place, f"{wanted}, not {told(detail['input'])}")
@@ -96,6 +96,10 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
 def _part_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:
     """The part of a document that stands at a place."""
     return next((_PARTS[step] for step in reversed(place) if isinstance(step, str) and step in _PARTS), kind)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,g}"
 
 
 def told(value: Any) -> str:

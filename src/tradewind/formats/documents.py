@@ -57,6 +57,13 @@ class RetryPart(_Part):
     """How often a failed task is tried, and how long to wait in between."""
 
     attempts: Positive = Field(1, description="How often it may be tried in all.")
+    by_cause: dict[Name, Positive] = Field(
+        default_factory=dict, description="How often it may fail for one cause, where that differs from `attempts`."
+    )
+    lost: Count = Field(100, description="How many machines may be lost under it; they do not count as attempts.")
+    memory_growth: Annotated[float, Field(ge=1, le=1000)] = Field(
+        1.0, description="By how much its demand for memory grows each time it lacked memory."
+    )
     delay: DurationField = Field(0, description="How long to wait after the first failure.")
     factor: Annotated[float, Field(ge=1, le=1000)] = Field(2.0, description="By how much the delay grows each time.")
     max_delay: DurationField = Field(600_000_000, description="The longest delay.")

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from tradewind.model.units import HOUR, MINUTE, SECOND, parse_duration, parse_money, parse_price, parse_size
 
 LARGEST_COUNT = 10**15
+LARGEST_SIZE = 10**18
 LONGEST_NAME = 500
 LONGEST_TEXT = 1_000_000
 
@@ -86,6 +87,12 @@ def _period(value: str | float) -> int:
     return parse_duration(value)
 
 
+def _size(value: str | float) -> int:
+    if isinstance(value, int) and 0 <= value <= LARGEST_SIZE:  # as in most files of many tasks
+        return value
+    return parse_size(value)
+
+
 def _amount(value: Any) -> Any:
     return _SIZE(value) if isinstance(value, str) else value
 
@@ -100,7 +107,7 @@ def _described(types: list[str], description: str, examples: list[Any]) -> WithJ
 
 
 _DURATION = read_with(parse_duration, "a duration such as 90, 90s or 1h30m")
-_SIZE = read_with(parse_size, "a size such as 4096, 1.5GB or 512MiB")
+_SIZE = read_with(_size, "a size such as 4096, 1.5GB or 512MiB")
 _MONEY = read_with(parse_money, "an amount of money such as 12.50")
 
 Name: TypeAlias = Annotated[
@@ -139,7 +146,7 @@ SizeField: TypeAlias = Annotated[
 ]
 AmountField: TypeAlias = Annotated[
     int,
-    Field(ge=0, le=10**18),
+    Field(ge=0, le=LARGEST_SIZE),
     BeforeValidator(_amount),
     _described(["integer", "string"], "A count, or a size in bytes.", [4, "16GiB"]),
 ]

@@ -27,6 +27,14 @@ from tradewind.model.machine import MachineType
 from tradewind.model.scenario import Scenario
 from tradewind.model.workflow import Workflow
 
+_A_WORKFLOW, _MACHINE_TYPES, _A_SCENARIO = "a workflow", "machine types", "a scenario"
+_MARKS = {
+    _A_WORKFLOW: "a workflow has 'tasks'",
+    _MACHINE_TYPES: "a file of machine types has 'machines'",
+    _A_SCENARIO: "a scenario has 'workload' and 'machines'",
+}
+"""What tells the kinds of native files apart."""
+
 Content: TypeAlias = Workflow | Scenario | tuple[MachineType, ...]
 
 
@@ -71,7 +79,8 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _load(path: str | Path, *, lenient: bool) -> Document:
+def _load(path: str | Path, *, lenient: bool, instead_of_scenario: str = "") -> Document:
+    """Load a file; where it is wanted `instead_of_scenario`, scenarios are refused unread, for they may go in circles."""
     source = read_source(path)
     if is_dax(source.text):
         workflow, lines = workflow_from_dax(source, lenient=lenient)
@@ -82,6 +91,9 @@ def _load(path: str | Path, *, lenient: bool) -> Document:
         return Document(
             source.file, "wfformat", workflow, lambda identity: _line(tree, place_of_task(tree.data, identity))
         )
+    if "workload" in tree.data and instead_of_scenario:
+        reason = f"holds a scenario, not {instead_of_scenario}"
+        raise FormatError(source.file, reason, remedy=_MARKS[instead_of_scenario])
     return _native(tree, lenient=lenient)
 
 
@@ -95,28 +107,30 @@ def load_scenario(path: str | Path, *, lenient: bool = False) -> Scenario:
     document = load(path, lenient=lenient)
     if isinstance(document.content, Scenario):
         return document.content
-    raise _wrong_kind(document, "a scenario", "a scenario has 'workload' and 'machines'")
+    raise _wrong_kind(document, _A_SCENARIO)
 
 
 def load_machines(path: str | Path) -> tuple[MachineType, ...]:
     """Load machine types; those of a scenario will do."""
     document = load(path)
-    if isinstance(document.content, Scenario):
-        return document.content.machines
-    if isinstance(document.content, tuple):
-        return document.content
-    raise _wrong_kind(document, "machine types", "a file of machine types has 'machines'")
+    return document.content.machines if isinstance(document.content, Scenario) else _machines_of(document)
 
 
 def _workflow_of(document: Document) -> Workflow:
     if isinstance(document.content, Workflow):
         return document.content
-    raise _wrong_kind(document, "a workflow", "a workflow has 'tasks'")
+    raise _wrong_kind(document, _A_WORKFLOW)
 
 
-def _wrong_kind(document: Document, wanted: str, remedy: str) -> FormatError:
-    found = {"workflow": "a workflow", "machines": "machine types", "scenario": "a scenario"}[document.kind]
-    return FormatError(document.file, f"holds {found}, not {wanted}", remedy=remedy)
+def _machines_of(document: Document) -> tuple[MachineType, ...]:
+    if isinstance(document.content, tuple):
+        return document.content
+    raise _wrong_kind(document, _MACHINE_TYPES)
+
+
+def _wrong_kind(document: Document, wanted: str) -> FormatError:
+    found = {"workflow": _A_WORKFLOW, "machines": _MACHINE_TYPES, "scenario": _A_SCENARIO}[document.kind]
+    return FormatError(document.file, f"holds {found}, not {wanted}", remedy=_MARKS[wanted])
 
 
 def _read_tree(source: Source) -> Tree:
@@ -135,18 +149,21 @@ def _native(tree: Tree, *, lenient: bool) -> Document:
         return Document(tree.file, "native", workflow, lambda identity: _line(tree, _place_of_task(tree, identity)))
     if "machines" in tree.data:
         return Document(tree.file, "native", machines_from(tree))
-    remedy = "a workflow has 'tasks', a file of machine types 'machines', a scenario 'workload'"
-    raise FormatError(tree.file, "is neither a workflow, nor machine types, nor a scenario", remedy=remedy)
+    reason = "is neither a workflow, nor machine types, nor a scenario"
+    raise FormatError(tree.file, reason, remedy="; ".join(_MARKS.values()))
 
 
 def _neighbours(*, lenient: bool) -> Neighbours:
     def workflow(path: Path, machines: Sequence[MachineType]) -> Workflow:
-        document = load(path, lenient=lenient)
+        document = _load(path, lenient=lenient, instead_of_scenario=_A_WORKFLOW)
         found = _workflow_of(document)
         check_feasible(found, machines, file=document.file, line_of=document.line_of)
         return found
 
-    return Neighbours(workflow, load_machines)
+    def machines(path: Path) -> tuple[MachineType, ...]:
+        return _machines_of(_load(path, lenient=lenient, instead_of_scenario=_MACHINE_TYPES))
+
+    return Neighbours(workflow, machines)
 
 
 def _place_of_task(tree: Tree, identity: str) -> tuple[str | int, ...]:

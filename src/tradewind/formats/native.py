@@ -21,7 +21,7 @@ from tradewind.formats.tree import Tree
 from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
 from tradewind.model.units import parse_price
-from tradewind.model.workflow import NO_RUNTIMES, ONCE, File, Retry, Task, Workflow
+from tradewind.model.workflow import ONCE, File, Retry, Task, Workflow
 
 
 def workflow_from(tree: Tree) -> Workflow:
@@ -64,7 +64,7 @@ def _step(place: Place, identity: str, part: TaskPart, problems: Problems) -> St
         name=part.name or kind_of(identity),
         requirement=_requirement(place, part, problems),
         runtime=part.runtime,
-        runtimes=part.runtimes or NO_RUNTIMES,
+        runtimes=part.runtimes,
         inputs=_files(part.inputs) if part.inputs else (),
         outputs=_files(part.outputs) if part.outputs else (),
         retry=_retry(part.retries),
@@ -97,7 +97,15 @@ def _files(parts: Sequence[str | FilePart]) -> tuple[File, ...]:
 def _retry(part: int | RetryPart) -> Retry:
     if isinstance(part, int):
         return Retry(attempts=part + 1) if part else ONCE
-    return Retry(part.attempts, part.delay, part.factor, part.max_delay)
+    return Retry(
+        attempts=part.attempts,
+        by_cause=part.by_cause,
+        lost=part.lost,
+        memory_growth=part.memory_growth,
+        delay=part.delay,
+        factor=part.factor,
+        max_delay=part.max_delay,
+    )
 
 
 def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineType:

@@ -151,6 +151,9 @@ def _retry(retry: Retry) -> str:
     return _mapping(
         {
             "attempts": str(retry.attempts),
+            "by_cause": _mapping({cause: str(count) for cause, count in sorted(retry.by_cause.items())}),
+            "lost": str(retry.lost),
+            "memory_growth": repr(retry.memory_growth),
             "delay": _duration(retry.delay),
             "factor": repr(retry.factor),
             "max_delay": _duration(retry.max_delay),

@@ -1,7 +1,7 @@
 """The ports of the live driver: what it needs of whatever runs work, in four verbs, and what comes back.
 
-An engine carries out commands and answers with reports, at any time and in any order; a report may come twice, or for an
-attempt long given up: the core's attempt numbers tell. `tradewind.live.engines` has the implementations.
+An engine carries out commands and answers with reports, at any time and in any order; a report may come twice, or for
+an attempt long given up: the core's attempt numbers tell. `tradewind.live.engines` has the implementations.
 """
 
 from collections.abc import Callable, Mapping, Sequence

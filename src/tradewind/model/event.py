@@ -7,7 +7,7 @@ given by the driver and unique; it orders events of the same instant and names t
 from typing import NamedTuple, TypeAlias
 
 from tradewind.model.units import Money, Time
-from tradewind.model.workflow import Workflow
+from tradewind.model.workflow import Task, Workflow
 
 
 class Submitted(NamedTuple):
@@ -17,6 +17,28 @@ class Submitted(NamedTuple):
     seq: int
     tenant: str
     workflow: Workflow
+    is_open: bool = False
+    """Whether it may still be extended; it does not end before that is over."""
+
+
+class Extended(NamedTuple):
+    """A run that was submitted open has grown by tasks that wait for nothing but a machine."""
+
+    at: Time
+    seq: int
+    run: int
+    tasks: tuple[Task, ...]
+    is_last: bool
+    """Whether nothing more will come."""
+
+
+class Reprioritised(NamedTuple):
+    """A run has another priority from now on."""
+
+    at: Time
+    seq: int
+    run: int
+    priority: int
 
 
 class Cancelled(NamedTuple):
@@ -72,6 +94,7 @@ class Failed(NamedTuple):
     attempt: int
     machine: int
     reason: str
+    cause: str = "error"
 
 
 class BudgetChanged(NamedTuple):
@@ -99,6 +122,8 @@ class Timer(NamedTuple):
 
 Event: TypeAlias = (
     Submitted
+    | Extended
+    | Reprioritised
     | Cancelled
     | MachineReady
     | MachineFailed

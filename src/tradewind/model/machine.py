@@ -6,7 +6,6 @@ from enum import StrEnum
 from tradewind.model.requirement import Amounts, Requirement
 from tradewind.model.units import MINUTE, Duration, Money
 
-
 NO_LIMIT = 1_000_000
 """A limit of this many machines or more is none."""
 

@@ -11,6 +11,9 @@ from types import MappingProxyType
 from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.units import SECOND, Duration
 
+NO_RUNTIMES: Mapping[str, Duration] = MappingProxyType({})
+NO_CAUSES: Mapping[str, int] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -25,7 +28,13 @@ class Retry:
     """How often a failed task is tried again, and how long to wait in between."""
 
     attempts: int = 1
-    """How often it may be tried in all; machines lost under it do not count."""
+    """How often it may be tried in all."""
+    by_cause: Mapping[str, int] = field(default_factory=lambda: NO_CAUSES)
+    """How often it may fail for one cause (`error`, `memory`, `timeout`, …), where that differs from `attempts`."""
+    lost: int = 100
+    """How many machines may be lost under it before it counts as failed; they do not count as attempts."""
+    memory_growth: float = 1.0
+    """By how much its demand for memory grows each time memory was what it lacked."""
     delay: Duration = 0
     factor: float = 2.0
     """By how much the delay grows from one attempt to the next."""
@@ -38,9 +47,15 @@ class Retry:
         exponent = min(failures - 1, 64)  # beyond that any factor above one has long passed the maximum
         return min(self.max_delay, round(self.delay * self.factor**exponent))
 
+    def allows(self, cause: str, failures: Mapping[str, int]) -> bool:
+        """Whether it is tried again after it has failed so often for each cause, the last time for the given one."""
+        limit = self.by_cause.get(cause)
+        if limit is not None:
+            return failures.get(cause, 0) < limit
+        return sum(count for each, count in failures.items() if each not in self.by_cause) < self.attempts
+
 
 ONCE = Retry()
-NO_RUNTIMES: Mapping[str, Duration] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

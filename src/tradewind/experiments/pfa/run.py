@@ -26,9 +26,7 @@ from tradewind.experiments.pfa.settings import (
     REPETITIONS,
     RICHEST,
     SCF,
-    SETTINGS,
     USERS,
-    VARIANTS,
     Extent,
     Setting,
     Variant,
@@ -89,7 +87,7 @@ class Study:
 
 def steps(extent: Extent) -> int:
     """How many steps a study takes."""
-    return len(SETTINGS) * len(VARIANTS) * extent.repetitions + len(MAIN) * extent.rounds + len(SHOWN)
+    return len(extent.grid()) * extent.repetitions + len(MAIN) * extent.rounds + len(SHOWN)
 
 
 def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
@@ -108,8 +106,7 @@ def run_grid(
     grid = [
         Experiment(setting, variant, extent.workflows, set_seed(seed, repetition))
         for repetition in range(extent.repetitions)
-        for setting in SETTINGS
-        for variant in VARIANTS
+        for setting, variant in extent.grid()
     ]
     found: dict[Experiment, Result] = {}
     for experiment, result in run_jobs(run_experiment, grid, workers):

@@ -33,7 +33,7 @@ class Variant:
 
 
 PFA_MA = tuple(Variant(f"pfa m={m}", "pfa", {"smoothing": "ma", "m": m}) for m in (10, 20, 30))
-PFA_EWMA = tuple(Variant(f"pfa α={a}", "pfa", {"smoothing": "ewma", "alpha": a}) for a in (0.7, 0.8, 0.9))
+PFA_EWMA = tuple(Variant(f"pfa alpha={a}", "pfa", {"smoothing": "ewma", "alpha": a}) for a in (0.7, 0.8, 0.9))
 PFAS = (*PFA_MA, *PFA_EWMA)
 PLF = Variant("plf", "plf")
 SCF = Variant("scf", "scf")
@@ -70,10 +70,22 @@ class Extent:
     repetitions: int = REPETITIONS
     rounds: int = 3
     """How often decisions are timed."""
+    everywhere: bool = True
+    """Whether PFA's further smoothing parameters are tried at every budget, or at the baseline only."""
+
+    def grid(self) -> list[tuple[Setting, Variant]]:
+        """Which policies run in which setting."""
+        further = {*PFAS} - {*MAIN}
+        return [
+            (setting, variant)
+            for setting in SETTINGS
+            for variant in VARIANTS
+            if self.everywhere or setting == BASELINE or variant not in further
+        ]
 
 
 FULL = Extent()
-QUICK = Extent(workflows=80, repetitions=1, rounds=2)
+QUICK = Extent(workflows=120, repetitions=1, rounds=2, everywhere=False)
 
 
 def scenario(setting: Setting, variant: Variant, seed: int) -> Scenario:

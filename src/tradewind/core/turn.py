@@ -1,0 +1,55 @@
+"""What all handlers of events share: the state, the policy, the alarms, and what this turn puts out."""
+
+from collections.abc import Sequence
+from heapq import heappush
+
+from tradewind.core.admit import Admission
+from tradewind.core.machines import Machine
+from tradewind.core.state import State
+from tradewind.core.work import Unit
+from tradewind.model.command import Command, Dropped
+from tradewind.model.event import Event
+from tradewind.model.units import Time
+from tradewind.policies.protocol import Policy
+
+SCALE, RENEW, RESUME = range(3)
+"""What alarms are for; those of one instant go off in this order: a machine may be returned before it is renewed."""
+
+NOBODY: Sequence[Unit] = ()
+
+
+class Turn:
+    """One event being handled."""
+
+    def __init__(self, state: State, policy: Policy) -> None:
+        self.state = state
+        self.policy = policy
+        self._out: list[Command] = []
+        self._cause = 0
+        self._alarms: list[tuple[Time, int, int]] = []
+        self._admission = Admission(state, self._schedule_renewal)
+        self._has_scaled = False
+
+    def _schedule_renewal(self, machine: Machine) -> None:
+        heappush(self._alarms, (machine.paid_until, RENEW, machine.id))
+
+    def _stale(self, event: Event) -> None:
+        self._out.append(Dropped(self.state.now, self._cause, repr(event), "it no longer fits the facts"))
+
+    def _scale(self) -> None:
+        """Ask the policy what to rent and return."""
+        state = self.state
+        state.shuffle_turn()
+        self._has_scaled = True  # a plan may have changed, so the placer is asked even if nothing else has
+        admission = self._admission
+        with state.phase("decision"):
+            for action in self.policy.scaler.scale(state):
+                admission.scaling(action)
+
+    def _place(self) -> None:
+        """Ask the policy what to start."""
+        self._has_scaled = False
+        admit = self._admission.place
+        for action in self.policy.placer.place(self.state):
+            admit(action)
+        self.state.settle()

@@ -1,0 +1,224 @@
+"""Events about work: it is submitted, grows, finishes, fails and is cancelled."""
+
+from collections.abc import Sequence
+from heapq import heappush
+
+from tradewind.core.machine_events import MachineEvents
+from tradewind.core.transitions import UNIT_TABLE, UnitState, UnitStep
+from tradewind.core.turn import NOBODY, RESUME
+from tradewind.core.work import READY, RUNNING, Need, Run, Unit, ideal_makespan
+from tradewind.model.command import Admitted, Eligible, Ended, Kill, Refused
+from tradewind.model.event import Cancelled, Extended, Failed, Finished, Reprioritised, Submitted
+from tradewind.model.requirement import Requirement, amounts_of
+from tradewind.model.workflow import Task
+
+_FREED = int(UNIT_TABLE[UnitState.WAITING, UnitStep.FREE])
+_FINISHED = int(UNIT_TABLE[UnitState.RUNNING, UnitStep.FINISH])
+
+
+class WorkEvents(MachineEvents):
+    """Handles what happens to runs and their units."""
+
+    def _submitted(self, event: Submitted) -> None:
+        state = self.state
+        workflow = event.workflow
+        pool = state.by_name[event.tenant]
+        needs = self._needs(workflow.tasks)
+        if isinstance(needs, str):
+            self._out.append(Refused(state.now, self._cause, event.tenant, workflow.name, needs))
+            return
+        deadline = None if workflow.deadline is None else state.now + workflow.deadline
+        run = Run(len(state.runs), workflow.name, pool, workflow.priority, state.now, deadline)
+        run.is_open = event.is_open
+        first = len(state.units)
+        units = self._add_units(run, workflow.tasks, needs, workflow.parents)
+        state.runs.append(run)
+        ideal = ideal_makespan(workflow, needs)
+        self._out.append(
+            Admitted(
+                state.now, self._cause, run.id, pool.index, run.name, first, len(units), run.priority, ideal, deadline
+            )
+        )
+        pool.runs[run.id] = run
+        state.active_runs += 1
+        if not units:
+            self._leave(run, 0)
+            return
+        self._free([unit for unit in units if not unit.waits], run)
+        if self.policy.scaler.on_arrival:
+            self._scale()
+
+    def _extended(self, event: Extended) -> None:
+        run = self.state.runs[event.run]
+        if run.id not in run.pool.runs or not run.is_open:
+            self._stale(event)
+            return
+        run.is_open = not event.is_last
+        needs = self._needs(event.tasks)
+        if isinstance(needs, str) or run.failed:
+            self._give_up(run, "failed")
+        elif event.tasks:
+            units = self._add_units(run, event.tasks, needs, ((),) * len(event.tasks))
+            self._free(units, run)
+            if self.policy.scaler.on_arrival:
+                self._scale()
+        self._leave(run, 0)
+
+    def _needs(self, tasks: Sequence[Task]) -> list[Need] | str:
+        """What each task needs of a machine, or why one of them can never run."""
+        needs = []
+        for task in tasks:
+            need = self.state.need(task.requirement)
+            if not need.kinds:
+                return f"no machine type offers what task {task.id!r} needs: {need.requirement}"
+            needs.append(need)
+        return needs
+
+    def _add_units(
+        self, run: Run, tasks: Sequence[Task], needs: Sequence[Need], parents: Sequence[Sequence[int]]
+    ) -> list[Unit]:
+        first = len(self.state.units)
+        units = [Unit(first + i, run, task, needs[i], len(parents[i])) for i, task in enumerate(tasks)]
+        for unit, row in zip(units, parents, strict=True):
+            for parent in row:
+                units[parent].adopt(unit)
+        run.left += len(units)
+        run.units = [*run.units, *units] if run.units else units
+        self.state.units += units
+        return units
+
+    def _free(self, units: Sequence[Unit], run: Run) -> None:
+        """Units have nothing left to wait for but a machine."""
+        state = self.state
+        pool = run.pool
+        rank = self.policy.placer.rank
+        for unit in units:
+            unit.state = _FREED
+            pool.enqueue(unit, rank(unit))
+        state.newly_ready += units
+        state.unsettle(pool)
+        self._out.append(Eligible(state.now, self._cause, run.id, pool.index, len(units)))
+
+    def _finished(self, event: Finished) -> None:
+        unit = self.state.units[event.unit]
+        if unit.attempt != event.attempt or unit.state != RUNNING:
+            self._stale(event)
+            return
+        unit.state = _FINISHED
+        machine = self._vacate(unit)
+        machine.fleet.completed += 1
+        run = unit.run
+        if unit.children:
+            freed = []
+            for child in unit.children:
+                child.waits -= 1
+                if not child.waits:
+                    freed.append(child)
+            if freed and not run.failed:
+                self._free(freed, run)
+        run.left -= 1
+        if not run.left:
+            self._leave(run, 0)
+
+    def _failed(self, event: Failed) -> None:
+        state = self.state
+        unit = state.units[event.unit]
+        if unit.attempt != event.attempt or unit.state != RUNNING:
+            self._stale(event)
+            return
+        self._vacate(unit)
+        unit.failures = {**unit.failures, event.cause: unit.failures.get(event.cause, 0) + 1}
+        retry = unit.task.retry
+        if unit.run.failed or not retry.allows(event.cause, unit.failures) or not self._grow(unit, event.cause):
+            self._give_up_on(unit)
+            return
+        unit.move(UnitStep.RETRY)
+        unit.run.pool.delayed[unit.id] = unit
+        pause = retry.pause_after(sum(unit.failures.values()))
+        heappush(self._alarms, (state.now + pause, RESUME, unit.id))
+
+    def _grow(self, unit: Unit, cause: str) -> bool:
+        """Ask for more memory if that was what lacked; whether any machine type could still run the unit."""
+        growth = unit.task.retry.memory_growth
+        if cause != "memory" or growth <= 1:
+            return True
+        wanted = unit.need.requirement
+        grown = {name: round(count * growth) if name == "memory" else count for name, count in wanted.amounts}
+        need = self.state.need(Requirement(wanted.capabilities, amounts_of(grown)))
+        if need.kinds:
+            unit.need = need
+        return bool(need.kinds)
+
+    def _give_up_on(self, unit: Unit) -> None:
+        """A unit has failed for good, and its run with it."""
+        run = unit.run
+        unit.move(UnitStep.FAIL)
+        self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
+        self._give_up(run, "failed")
+        self._leave(run, 1)
+
+    def _cancelled(self, event: Cancelled) -> None:
+        run = self.state.runs[event.run]
+        if run.id not in run.pool.runs:
+            self._stale(event)
+            return
+        self._give_up(run, "cancelled")
+        running = [unit for unit in run.units if unit.state == RUNNING]
+        for unit in running:
+            machine = self._vacate(unit)
+            unit.move(UnitStep.CANCEL)
+            self._out.append(
+                Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, "the run was cancelled")
+            )
+        if running:
+            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -len(running)))
+        self._leave(run, len(running))
+
+    def _reprioritised(self, event: Reprioritised) -> None:
+        run = self.state.runs[event.run]
+        if run.id not in run.pool.runs:
+            self._stale(event)
+            return
+        run.priority = event.priority
+        for unit in run.units:
+            if unit.state == READY:
+                run.pool.enqueue(unit, self.policy.placer.rank(unit))
+
+    def _give_up(self, run: Run, status: str) -> None:
+        """Nothing of a run is started any more; what runs may end."""
+        if run.failed:
+            return
+        run.failed = status
+        run.is_open = False
+        eligible = dropped = 0
+        for unit in run.units:
+            if not unit.is_ended and unit.state != RUNNING:
+                eligible += unit.state == READY or unit.id in run.pool.delayed
+                dropped += 1
+                run.pool.delayed.pop(unit.id, None)
+                unit.move(UnitStep.CANCEL)
+        if eligible:
+            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -eligible))
+        run.left -= dropped
+
+    def _leave(self, run: Run, count: int) -> None:
+        """So many units of a run have ended; with the last one the run ends, unless it may still grow."""
+        run.left -= count
+        if run.left or run.is_open or run.id not in run.pool.runs:
+            return
+        state = self.state
+        del run.pool.runs[run.id]
+        state.active_runs -= 1
+        self._out.append(Ended(state.now, self._cause, run.id, run.pool.index, run.failed or "done"))
+        run.units = NOBODY  # a long life should not remember every unit
+        if state.is_closed:
+            self._close()
+
+    def _close(self) -> None:
+        """Let every machine go when the last run has ended."""
+        state = self.state
+        if state.active_runs:
+            return
+        for machine in [m for pool in state.all_pools for fleet in pool.fleets for m in fleet.machines.values()]:
+            self._admission.release(machine, "all work is done")
+        self._alarms.clear()

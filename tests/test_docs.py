@@ -1,0 +1,59 @@
+"""What the documentation shows is run and compared."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tradewind.cli import app
+from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, diagram
+from tradewind.model.command import Acquire, Ended
+from tradewind.model.scenario import Scenario, Submission
+from tradewind.model.units import MINUTE
+from tradewind.model.workflow import Task, Workflow
+from tradewind.policies.protocol import Offer
+from tradewind.sim.defaults import MACHINES
+from tradewind.sim.driver import Record, Simulation
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+def test_the_state_diagrams_are_drawn_from_the_tables() -> None:
+    assert [block.strip() for block in blocks("architecture.md", "mermaid")] == [
+        diagram(UNIT_TABLE),
+        diagram(MACHINE_TABLE),
+    ]
+
+
+def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "tutorial.md").read_text()
+    files = dict(re.findall(r"Save as `([\w.]+)`:\n\n```yaml\n(.*?)```", text, re.DOTALL))
+    assert set(files) == {"align.yaml", "machines.yaml", "month.yaml"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    commands = re.findall(r"^\$ tradewind (.*)$", text, re.MULTILINE)
+    assert len(commands) >= 6
+    for command in commands:
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, f"{command}\n{done.output}"
+    assert (tmp_path / "timeline.svg").stat().st_size > 1000
+
+
+def test_the_policy_of_the_how_to_runs() -> None:
+    names: dict[str, object] = {"__name__": "modest"}
+    exec(compile(blocks("howto/write-a-policy.md", "python")[0], "modest.py", "exec"), names)  # noqa: S102  # our page
+    offer = names["OFFER"]
+    assert isinstance(offer, Offer)
+    tasks = tuple(Task(f"t{i}", "t", runtime=MINUTE) for i in range(10))
+    log: list[Record] = []
+    work = [Submission(0, Workflow("ten", tasks, ((),) * 10))]
+    Simulation(Scenario((), MACHINES), work, offer.build(offer.parameters())).run(log.append)
+    assert [record.status for record in log if isinstance(record, Ended)] == ["done"]
+    assert {record.because for record in log if isinstance(record, Acquire)} == {"10 active tasks"}
