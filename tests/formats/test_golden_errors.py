@@ -3,8 +3,8 @@
 import gzip
 
 import pytest
-
 from paperwork import Write
+
 from tradewind.formats import FormatError, FormatErrors, load
 
 BROKEN: list[tuple[str, str, str]] = [
@@ -79,8 +79,10 @@ BROKEN: list[tuple[str, str, str]] = [
     (
         "w.yaml",
         "name: x\n",
-        "w.yaml: is neither a workflow, nor machine types, nor a scenario;"
-        " a workflow has 'tasks'; a file of machine types has 'machines'; a scenario has 'workload' and 'machines'",
+        (
+            "w.yaml: is neither a workflow, nor machine types, nor a scenario;"
+            " a workflow has 'tasks'; a file of machine types has 'machines'; a scenario has 'workload' and 'machines'"
+        ),
     ),
     ("w.yaml", "x: " + "[" * 100 + "]" * 100, "w.yaml:1: x" + "[0]" * 63 + ": values are nested more than 64 deep"),
     # JSON
@@ -138,7 +140,7 @@ BROKEN: list[tuple[str, str, str]] = [
     ),
     (
         "wf.json",
-        '{"schemaVersion": "1.5", "workflow": {"specification": {"tasks": [\n{"id": "a"},\n{"id": "b",\n"parents": ["x"]}]}}}',
+        '{"schemaVersion": "1.5", "workflow": {"specification": {"tasks": [\n{"id": "a"},{"id":\n"b",\n"parents": ["x"]}]}}}',
         "wf.json:4: workflow.specification.tasks[1].parents: no task named 'x'",
     ),
     (

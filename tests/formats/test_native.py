@@ -152,7 +152,7 @@ def test_reads_machine_types(write: Write) -> None:
 
 def test_refuses_a_price_beyond_all_bounds(write: Write) -> None:
     with pytest.raises(FormatError, match=r"m\.yaml:1: machines\.a\.price: is too large"):
-        load_machines(write("m.yaml", "machines: {a: {price: 999999999999/us, billing: 10000d}}"))
+        load_machines(write("m.yaml", "machines: {a: {price: 999999999/h, billing: 10000d}}"))
 
 
 SCENARIO = """\

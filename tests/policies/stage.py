@@ -81,16 +81,16 @@ class Stage:
 
     def submit(self, *workflows: Workflow) -> dict[str, Unit]:
         """The units of the workflows by the names of their tasks; those of the last one win."""
-        first = len(self.state.units)
+        first = self.state.next_unit
         for workflow in workflows:
             self.core.handle(Submitted(self.state.now, 0, "t", workflow))
-        return {unit.task.id: unit for unit in self.state.units[first:]}
+        return {unit.task.id: unit for unit in self.state.units.values() if unit.id >= first}
 
     def rent(self, kind: int, number: int = 1, *, up: bool = True) -> list[Machine]:
         """New machines of a kind, up at once or still booting."""
-        first = len(self.state.machines)
+        first = self.state.next_machine
         self.admission.scaling(Rent(self.pool, self.state.kinds[kind], number, "a test wants it"))
-        rented = self.state.machines[first:]
+        rented = [machine for machine in self.state.machines.values() if machine.id >= first]
         if up:
             for machine in rented:
                 self.boot(machine)
@@ -155,7 +155,7 @@ class Setting(NamedTuple):
         for kind in (0, 1):
             stage.rent(kind, self.up[kind])
             stage.rent(kind, self.booting[kind], up=False)
-        idle = [machine for machine in stage.state.machines if machine.is_idle]
+        idle = [machine for machine in stage.state.machines.values() if machine.is_idle]
         ready = sorted(stage.pool.eligible(), key=lambda unit: unit.id)
         for unit, machine in list(zip(ready, idle, strict=False))[: self.busy]:
             stage.start(unit, machine)

@@ -253,7 +253,7 @@ def test_a_booting_machine_beyond_the_interval_is_not_planned_on() -> None:
 def test_plans_respect_precedence_and_never_overlap(setting: Setting) -> None:
     stage = setting.stage()
     now = stage.state.now
-    running_now = [(unit, machine) for machine in stage.state.machines for unit in machine.running.values()]
+    running_now = [(unit, machine) for machine in stage.state.machines.values() for unit in machine.running.values()]
     ends = {unit.id: max(now, unit.started + stage.state.estimate(unit, machine.kind)) for unit, machine in running_now}
     free = {machine.id: ends[unit.id] for unit, machine in running_now}
     plan = plan_of(stage)
@@ -279,7 +279,7 @@ def test_no_machine_stands_idle_all_interval_while_a_unit_waits(setting: Setting
     planned = {p.unit.id for p in plan}
     used = {p.machine.id for p in plan}
     if any(unit.id not in planned for unit in stage.pool.eligible()):
-        idle = [machine for machine in stage.state.machines if machine.is_idle]
+        idle = [machine for machine in stage.state.machines.values() if machine.is_idle]
         assert all(machine.id in used for machine in idle)
 
 

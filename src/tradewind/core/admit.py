@@ -76,7 +76,7 @@ class Admission:
         now = self._state.now
         machine.fleet.leave(machine, now)
         machine.pool.account.withdraw(machine.kind.type, machine.acquired, machine.paid_until, now)
-        self._state.held -= 1
+        del self._state.machines[machine.id]
 
     def renew(self, machine: Machine) -> None:
         """Pay for another period."""
@@ -111,9 +111,9 @@ class Admission:
     def _acquire(self, fleet: Fleet, because: str) -> None:
         state = self._state
         kind = fleet.kind.type
-        machine = Machine(len(state.machines), fleet, state.now, state.now + kind.boot.mean)
-        state.machines.append(machine)
-        state.held += 1
+        machine = Machine(state.next_machine, fleet, state.now, state.now + kind.boot.mean)
+        state.machines[machine.id] = machine
+        state.next_machine += 1
         fleet.join(machine, state.now)
         fleet.pool.account.commit(kind)
         self.out.append(

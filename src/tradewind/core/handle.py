@@ -85,12 +85,12 @@ class Core(WorkEvents):
             if what == SCALE:
                 is_scaling = True
             elif what == RENEW:
-                machine = self.state.machines[ref]
-                if machine.fleet.machines.get(ref) is machine and machine.paid_until <= now:
+                machine = self.state.machines.get(ref)
+                if machine is not None and machine.paid_until <= now:
                     due.append(machine)
             else:
-                unit = self.state.units[ref]
-                if unit.run.pool.delayed.pop(ref, None) is not None:
+                unit = self.state.units.get(ref)
+                if unit is not None and unit.run.pool.delayed.pop(ref, None) is not None:
                     unit.move(UnitStep.RESUME)
                     self._requeue(unit)
         if is_scaling:
@@ -103,7 +103,7 @@ class Core(WorkEvents):
     def _tick_from(self, earliest: Time) -> None:
         """Ask the scaler at the next whole interval, as long as there is anything to decide on."""
         state = self.state
-        if state.active_runs or state.held:
+        if state.runs or state.machines:
             self._ticking = True
             heappush(self._alarms, (-(-earliest // state.interval) * state.interval, SCALE, 0))
 

@@ -16,8 +16,8 @@ class MachineEvents(Turn):
     """Handles what happens to machines."""
 
     def _machine_ready(self, event: MachineReady) -> None:
-        machine = self.state.machines[event.machine]
-        if not machine.is_booting:
+        machine = self.state.machines.get(event.machine)
+        if machine is None or not machine.is_booting:
             self._stale(event)
             return
         machine.move(MachineStep.BOOT)
@@ -25,8 +25,8 @@ class MachineEvents(Turn):
         self._make_room(machine)
 
     def _machine_failed(self, event: MachineFailed) -> None:
-        machine = self.state.machines[event.machine]
-        if not machine.is_booting:
+        machine = self.state.machines.get(event.machine)
+        if machine is None or not machine.is_booting:
             self._stale(event)
             return
         self._admission.refund_all(machine)
@@ -34,8 +34,8 @@ class MachineEvents(Turn):
         self._admission.forget(machine)
 
     def _machine_lost(self, event: MachineLost) -> None:
-        machine = self.state.machines[event.machine]
-        if not (machine.is_up or machine.is_booting):
+        machine = self.state.machines.get(event.machine)
+        if machine is None:
             self._stale(event)
             return
         units = self._evict(machine)
@@ -105,7 +105,7 @@ class MachineEvents(Turn):
         now = self.state.now
         by_loss = sorted(due, key=lambda m: (max((now - u.started for u in m.running.values()), default=-1), m.id))
         for machine in by_loss:
-            if machine.fleet.machines.get(machine.id) is not machine:
+            if machine.id not in self.state.machines:
                 continue  # gone with the end of the last run
             if machine.pool.account.available(now) < 0:
                 for unit in machine.running.values():

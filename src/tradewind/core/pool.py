@@ -29,7 +29,7 @@ class Pool:
         "tenant",
     )
 
-    def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: list[Unit]) -> None:
+    def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: dict[int, Unit]) -> None:
         self.index = index
         self.tenant = tenant
         self.account = Account(tenant)
@@ -60,8 +60,8 @@ class Pool:
 
     def dequeue(self, unit: Unit) -> None:
         """A unit has been started."""
-        queue = self.queues[unit.need.index]
-        if queue[0] == unit.key:  # mostly so; other entries that no longer hold are skipped when met
+        queue = self.queues.get(unit.need.index)
+        if queue and queue[0] == unit.key:  # mostly so; other entries that no longer hold are skipped when met
             heappop(queue)
             unit.queued = False
             if not queue:
@@ -77,8 +77,8 @@ class Pool:
         for index, queue in self.queues.items():
             while queue:
                 key = queue[0]
-                unit = units[key & _ID_MASK]
-                if unit.key == key:
+                unit = units.get(key & _ID_MASK)
+                if unit is not None and unit.key == key and unit.need.index == index:
                     if unit.state == READY:
                         if best is None or key < best[0].key:
                             machine = self.room_for(self.needs[index])
@@ -103,20 +103,23 @@ class Pool:
 
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""
-        units = self._units
-        for queue in self.queues.values():
-            found = [unit for key in queue if (unit := units[key & _ID_MASK]).state == READY and unit.key == key]
+        for index, queue in self.queues.items():
+            queued = [unit for key in queue if (unit := self._holder(index, key)) is not None]
+            found = [unit for unit in queued if unit.state == READY]
             if len(queue) > 16 + 2 * len(found):  # a placer that never asks for matches leaves old entries behind
-                self._rebuild(queue, found)
+                self._rebuild(queue, queued, found)
             yield from found
 
-    def _rebuild(self, queue: list[int], found: list[Unit]) -> None:
+    def _holder(self, index: int, key: int) -> Unit | None:
+        """The unit that an entry of a queue stands for, unless it has been replaced by another."""
+        unit = self._units.get(key & _ID_MASK)
+        return unit if unit is not None and unit.key == key and unit.need.index == index else None
+
+    @staticmethod
+    def _rebuild(queue: list[int], queued: list[Unit], found: list[Unit]) -> None:
         """Forget the entries of a queue that no longer hold."""
-        units = self._units
-        for key in queue:
-            unit = units[key & _ID_MASK]
-            if unit.key == key:
-                unit.queued = False
+        for unit in queued:
+            unit.queued = False
         for unit in found:
             unit.queued = True
         queue[:] = [unit.key for unit in found]

@@ -38,17 +38,21 @@ class State:
     ) -> None:
         self.dimensions = tuple(sorted({name for type in types for name, _ in type.amounts}))
         self.kinds = tuple(Kind(index, type, self.dimensions) for index, type in enumerate(types))
-        self.units: list[Unit] = []
-        self.machines: list[Machine] = []
-        self.runs: list[Run] = []
+        self.units: dict[int, Unit] = {}
+        """Of runs that have not ended."""
+        self.machines: dict[int, Machine] = {}
+        """Those held."""
+        self.runs: dict[int, Run] = {}
+        """Those not ended."""
+        self.next_unit = 0
+        self.next_machine = 0
+        self.next_run = 0
         self.all_pools = tuple(Pool(index, tenant, self.kinds, self.units) for index, tenant in enumerate(tenants))
         self.by_name = {pool.tenant.name: pool for pool in self.all_pools}
         self.needs: dict[Requirement, Need] = {}
         self.now: Time = 0
         self.interval = interval
         self.rng = random.Random(seed)
-        self.active_runs = 0
-        self.held = 0
         self.is_closed = False
         self.newly_ready: list[Unit] = []
         self.newly_vacant: list[Machine] = []
@@ -63,13 +67,13 @@ class State:
         """All tenants, in the order in which they are served this time."""
         return self.turn
 
-    def unit(self, number: int) -> Unit:
-        """The unit of a number."""
-        return self.units[number]
+    def unit(self, number: int) -> Unit | None:
+        """The unit of a number, if its run has not ended."""
+        return self.units.get(number)
 
-    def machine(self, number: int) -> Machine:
-        """The machine of a number, whether it is still held or not."""
-        return self.machines[number]
+    def machine(self, number: int) -> Machine | None:
+        """The machine of a number, if it is held."""
+        return self.machines.get(number)
 
     def unsettled(self) -> list[Pool]:
         """Pools whose work or machines have changed in a way that may let a unit start."""

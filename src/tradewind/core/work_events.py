@@ -28,11 +28,12 @@ class WorkEvents(MachineEvents):
             self._out.append(Refused(state.now, self._cause, event.tenant, workflow.name, needs))
             return
         deadline = None if workflow.deadline is None else state.now + workflow.deadline
-        run = Run(len(state.runs), workflow.name, pool, workflow.priority, state.now, deadline)
+        run = Run(state.next_run, workflow.name, pool, workflow.priority, state.now, deadline)
         run.is_open = event.is_open
-        first = len(state.units)
+        first = state.next_unit
         units = self._add_units(run, workflow.tasks, needs, workflow.parents)
-        state.runs.append(run)
+        state.runs[run.id] = run
+        state.next_run += 1
         ideal = ideal_makespan(workflow, needs)
         self._out.append(
             Admitted(
@@ -40,7 +41,6 @@ class WorkEvents(MachineEvents):
             )
         )
         pool.runs[run.id] = run
-        state.active_runs += 1
         if not units:
             self._leave(run, 0)
             return
@@ -49,8 +49,8 @@ class WorkEvents(MachineEvents):
             self._scale()
 
     def _extended(self, event: Extended) -> None:
-        run = self.state.runs[event.run]
-        if run.id not in run.pool.runs or not run.is_open:
+        run = self.state.runs.get(event.run)
+        if run is None or not run.is_open:
             self._stale(event)
             return
         run.is_open = not event.is_last
@@ -77,14 +77,17 @@ class WorkEvents(MachineEvents):
     def _add_units(
         self, run: Run, tasks: Sequence[Task], needs: Sequence[Need], parents: Sequence[Sequence[int]]
     ) -> list[Unit]:
-        first = len(self.state.units)
+        state = self.state
+        first = state.next_unit
         units = [Unit(first + i, run, task, needs[i], len(parents[i])) for i, task in enumerate(tasks)]
         for unit, row in zip(units, parents, strict=True):
             for parent in row:
                 units[parent].adopt(unit)
         run.left += len(units)
         run.units = [*run.units, *units] if run.units else units
-        self.state.units += units
+        for unit in units:
+            state.units[unit.id] = unit
+        state.next_unit += len(units)
         return units
 
     def _free(self, units: Sequence[Unit], run: Run) -> None:
@@ -100,8 +103,8 @@ class WorkEvents(MachineEvents):
         self._out.append(Eligible(state.now, self._cause, run.id, pool.index, len(units)))
 
     def _finished(self, event: Finished) -> None:
-        unit = self.state.units[event.unit]
-        if unit.attempt != event.attempt or unit.state != RUNNING:
+        unit = self.state.units.get(event.unit)
+        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING:
             self._stale(event)
             return
         unit.state = _FINISHED
@@ -122,8 +125,8 @@ class WorkEvents(MachineEvents):
 
     def _failed(self, event: Failed) -> None:
         state = self.state
-        unit = state.units[event.unit]
-        if unit.attempt != event.attempt or unit.state != RUNNING:
+        unit = state.units.get(event.unit)
+        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING:
             self._stale(event)
             return
         self._vacate(unit)
@@ -147,6 +150,7 @@ class WorkEvents(MachineEvents):
         need = self.state.need(Requirement(wanted.capabilities, amounts_of(grown)))
         if need.kinds:
             unit.need = need
+            unit.queued = False  # it joins another queue
         return bool(need.kinds)
 
     def _give_up_on(self, unit: Unit) -> None:
@@ -158,8 +162,8 @@ class WorkEvents(MachineEvents):
         self._leave(run, 1)
 
     def _cancelled(self, event: Cancelled) -> None:
-        run = self.state.runs[event.run]
-        if run.id not in run.pool.runs:
+        run = self.state.runs.get(event.run)
+        if run is None:
             self._stale(event)
             return
         self._give_up(run, "cancelled")
@@ -175,8 +179,8 @@ class WorkEvents(MachineEvents):
         self._leave(run, len(running))
 
     def _reprioritised(self, event: Reprioritised) -> None:
-        run = self.state.runs[event.run]
-        if run.id not in run.pool.runs:
+        run = self.state.runs.get(event.run)
+        if run is None:
             self._stale(event)
             return
         run.priority = event.priority
@@ -204,21 +208,23 @@ class WorkEvents(MachineEvents):
     def _leave(self, run: Run, count: int) -> None:
         """So many units of a run have ended; with the last one the run ends, unless it may still grow."""
         run.left -= count
-        if run.left or run.is_open or run.id not in run.pool.runs:
-            return
         state = self.state
+        if run.left or run.is_open or run.id not in state.runs:
+            return
+        del state.runs[run.id]
         del run.pool.runs[run.id]
-        state.active_runs -= 1
+        for unit in run.units:
+            del state.units[unit.id]
         self._out.append(Ended(state.now, self._cause, run.id, run.pool.index, run.failed or "done"))
-        run.units = NOBODY  # a long life should not remember every unit
+        run.units = NOBODY
         if state.is_closed:
             self._close()
 
     def _close(self) -> None:
         """Let every machine go when the last run has ended."""
         state = self.state
-        if state.active_runs:
+        if state.runs:
             return
-        for machine in [m for pool in state.all_pools for fleet in pool.fleets for m in fleet.machines.values()]:
+        for machine in list(state.machines.values()):
             self._admission.release(machine, "all work is done")
         self._alarms.clear()

@@ -80,7 +80,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _load(path: str | Path, *, lenient: bool, instead_of_scenario: str = "") -> Document:
-    """Load a file; where it is wanted `instead_of_scenario`, scenarios are refused unread, for they may go in circles."""
+    """Load a file; where something is wanted instead of a scenario, one is refused unread: it may lead in circles."""
     source = read_source(path)
     if is_dax(source.text):
         workflow, lines = workflow_from_dax(source, lenient=lenient)

@@ -71,6 +71,8 @@ class _Open:
     key: str | None = None
     """A key that waits for its value."""
     key_line: int = 0
+    merging: bool = False
+    """Whether the key is `<<`, not in quotes."""
     merged: tuple[Any, ...] = ()
     """Values of `<<`; looked into at the end, for they may still be growing."""
 
@@ -158,6 +160,7 @@ class _Builder:
             raise self._error(event, f"the key {text or 'null'} is not text", "put it in quotes")
         if text in into.value:
             raise self._error(event, f"the key {quoted(text)} appears twice", place=(*self._path(), text))
+        into.merging = text == _MERGE and not event.style
         into.key, into.awaits_key = text, False
         if self.wanted:
             into.key_line = _line_of(event)
@@ -215,7 +218,7 @@ class _Builder:
             into.value.append(value)
             return
         into.step = into.key
-        if into.key == _MERGE:
+        if into.merging:
             into.merged += (value,)
         else:
             into.value[into.key] = value

@@ -160,11 +160,11 @@ class View(Protocol):
     def pools(self) -> Sequence[Pool]:
         """All tenants, in the order in which they are served this time (shuffled, from the seed, at each interval)."""
 
-    def unit(self, number: int) -> Unit:
-        """The unit of a number."""
+    def unit(self, number: int) -> Unit | None:
+        """The unit of a number, if its run has not ended."""
 
-    def machine(self, number: int) -> Machine:
-        """The machine of a number, whether it is still held or not."""
+    def machine(self, number: int) -> Machine | None:
+        """The machine of a number, if it is held."""
 
     def unsettled(self) -> Iterable[Pool]:
         """Pools whose work or machines have changed in a way that may let a unit start."""

@@ -73,7 +73,7 @@ class Simulation:
                         sink(command)
                         if kind is Acquire:
                             acquire(command)  # type: ignore[arg-type]
-                if state.is_closed and not state.active_runs:
+                if state.is_closed and not state.runs:
                     return  # what is still to come, such as the loss of a machine already given back, changes nothing
 
 

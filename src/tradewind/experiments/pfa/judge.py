@@ -7,7 +7,7 @@ repetitions and both users, where the paper often shows one user, having seen no
 comparison with the optimum, is not judged here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -23,7 +23,7 @@ from tradewind.experiments.pfa.lookup import (
     slowdown_deviation,
     users,
 )
-from tradewind.experiments.pfa.run import Study, Timing
+from tradewind.experiments.pfa.run import Study
 from tradewind.experiments.pfa.settings import (
     BASELINE,
     DIFFERENT,
@@ -143,14 +143,11 @@ def faster_decisions(study: Study) -> Claim:
 def where_time_goes(study: Study) -> Claim:
     """Claim 5 (Fig. 4)."""
     steps = {PLF: ("consolidate", "plan"), SCF: ("supply", "plan")}
-    planning = {variant: _share(study.timings[variant], names) for variant, names in steps.items()}
-    tokens = fmean(_share(study.timings[variant], ("tokens",)) for variant in PFA)
+    planning = {variant: study.timings[variant].share(*names) for variant, names in steps.items()}
+    tokens = fmean(study.timings[variant].share("tokens") for variant in PFA)
     holds = all(abs(share - PLANNING) <= NEAR for share in planning.values()) and abs(tokens - TOKENS) <= NEAR
-    own = [
-        _share(study.timings[v], names) / _share(study.timings[v], study.timings[v].phases)
-        for v, names in steps.items()
-    ]
-    core = [1 - _share(study.timings[variant], study.timings[variant].phases) for variant in MAIN]
+    core = {variant: 1 - study.timings[variant].share() for variant in MAIN}
+    own = [share / (1 - core[variant]) for variant, share in planning.items()]
     return Claim(
         "5",
         "planning is about 95% of PLF's and SCF's decision time, tokens about half of PFA's",
@@ -159,8 +156,9 @@ def where_time_goes(study: Study) -> Claim:
         holds,
         ""
         if holds
-        else f"Of the policies' own steps planning is {percents(own)}, the largest by far, but {percents(core)} of a"
-        " decision is spent outside them, where the core checks, rents and charges: planner and tokens are cheap here.",
+        else f"Planning is the largest step by far ({percents(own)} of the policies' own steps), but the core, which"
+        f" checks, rents and charges, takes its part: {percents([core[PLF], core[SCF]])} of the decisions of PLF and SCF,"
+        f" {percents([core[variant] for variant in PFA])} of PFA's.",
     )
 
 
@@ -248,8 +246,3 @@ def smoothing(study: Study) -> Claim:
         max(spreads.values()) < NEAR,
         f"Cost does differ: per interval at 100, MA (m=10) spends {costs[0]:.1f} and EWMA (alpha=0.7) {costs[1]:.1f}.",
     )
-
-
-def _share(timing: Timing, phases: Iterable[str]) -> float:
-    """Of all decision time, what goes into some phases."""
-    return sum(timing.phases.get(phase, 0.0) for phase in phases) / sum(timing.decisions)

@@ -32,6 +32,7 @@ from tradewind.experiments.pfa.settings import (
     Variant,
     scenario,
 )
+from tradewind.experiments.pfa.timing import Timing, time_decisions
 from tradewind.model.scenario import Submission
 from tradewind.model.units import Time
 from tradewind.sim.arrivals import arrive
@@ -54,15 +55,6 @@ class Experiment:
     variant: Variant
     workflows: int
     seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How long decisions took, in seconds: the least of several rounds for each, for a round can only be disturbed."""
-
-    decisions: tuple[float, ...]
-    phases: Mapping[str, float]
-    """Added up over all decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +86,9 @@ def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
     """Run all experiments; the same seed gives the same results, but for the times that decisions take."""
     return Study(
         results=run_grid(extent, seed, step, workers),
-        timings=time_decisions(extent, seed, step),
+        timings=time_decisions(
+            submissions(BASELINE.workload, extent.workflows, set_seed(seed, 0)), set_seed(seed, 0), extent.rounds, step
+        ),
         dynamics=follow_dynamics(extent, seed, step),
     )
 
@@ -129,24 +123,6 @@ def set_seed(seed: int, repetition: int) -> int:
     return seed * REPETITIONS + repetition + 1
 
 
-def time_decisions(extent: Extent, seed: int, step: Step) -> dict[Variant, Timing]:
-    """Time the decisions of the main policies at the baseline, in turns."""
-    rounds: dict[Variant, list[dict[str, list[float]]]] = {variant: [] for variant in MAIN}
-    for _ in range(extent.rounds):
-        for variant in MAIN:
-            outcome = _simulate(Experiment(BASELINE, variant, extent.workflows, set_seed(seed, 0)))
-            rounds[variant].append(dict(outcome.stopwatch.laps))
-            step(f"timing {variant.label}")
-    return {variant: timing_of(laps) for variant, laps in rounds.items()}
-
-
-def timing_of(rounds: list[dict[str, list[float]]]) -> Timing:
-    """What several rounds of the same decisions say about the time they take."""
-    least = {name: [min(laps) for laps in zip(*(each[name] for each in rounds), strict=True)] for name in rounds[0]}
-    decisions = tuple(least.pop("decision"))
-    return Timing(decisions, {name: sum(laps) for name, laps in least.items()})
-
-
 def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dynamics]:
     """The course of a run with the largest budget under each kind of policy."""
     found = {}
@@ -168,12 +144,12 @@ def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dyna
 
 
 def _simulate(experiment: Experiment, *sinks: SinkFor) -> Outcome:
-    work = _submissions(experiment.setting.workload, experiment.workflows, experiment.seed)
+    work = submissions(experiment.setting.workload, experiment.workflows, experiment.seed)
     return simulate(scenario(experiment.setting, experiment.variant, experiment.seed), work, sinks)
 
 
 @lru_cache(maxsize=2)
-def _submissions(workload: int, workflows: int, seed: int) -> tuple[Submission, ...]:
+def submissions(workload: int, workflows: int, seed: int) -> tuple[Submission, ...]:
     """The same workflows at the same times for every policy and budget."""
     rng = random.Random(f"pfa {seed} arrivals")
     made = pfa_workload(workload, seed, workflows)

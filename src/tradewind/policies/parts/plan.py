@@ -51,7 +51,7 @@ class Plan:
         self._ready = {}
         for number in self._where:
             unit = view.unit(number)
-            if unit.is_ready:
+            if unit is not None and unit.is_ready:
                 self.take_in(unit)
         return list(self._ready)
 
@@ -87,9 +87,11 @@ class ByPlan:
 def _fill(view: View, number: int, ready: list[tuple[int, int]]) -> Iterator[Place]:
     """Start ready units on one machine, earliest in the plan first, until the next one has no room."""
     machine = view.machine(number)
+    if machine is None:
+        return  # what was planned on it waits for the next plan
     while ready:
         unit = view.unit(ready[0][1])
-        if unit.is_ready:
+        if unit is not None and unit.is_ready:
             if not machine.has_room_for(unit):
                 return
             yield Place(unit, machine, "it comes next in the plan of this machine")

@@ -1,0 +1,68 @@
+"""How long decisions take, measured so that policies can be compared on a machine that does other things too.
+
+We take the processor time of the deciding thread, which other programs do not lengthen, let the policies take turns in
+one process, and keep of each decision the least of several rounds: a round can only be disturbed.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import thread_time
+
+from tradewind.experiments.pfa.settings import BASELINE, MAIN, Variant, scenario
+from tradewind.model.scenario import Submission
+from tradewind.policies.registry import build
+from tradewind.sim.driver import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds that decisions took."""
+
+    decisions: tuple[float, ...]
+    phases: Mapping[str, float]
+    """Steps of the policy's own, added up over all decisions; the core's part of a decision is in none of them."""
+
+    def share(self, *phases: str) -> float:
+        """Of all decision time, what goes into some phases; with none named, into all of them."""
+        wanted = phases or tuple(self.phases)
+        return sum(self.phases.get(phase, 0.0) for phase in wanted) / sum(self.decisions)
+
+
+class Laps:
+    """Collects the processor time of named phases."""
+
+    def __init__(self) -> None:
+        self.by_phase: dict[str, list[float]] = defaultdict(list)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure what happens inside."""
+        begin = thread_time()
+        try:
+            yield
+        finally:
+            self.by_phase[name].append(thread_time() - begin)
+
+
+def time_decisions(
+    work: Sequence[Submission], seed: int, rounds: int, step: Callable[[str], None]
+) -> dict[Variant, Timing]:
+    """Time the decisions of the main policies at the baseline, in turns."""
+    laps: dict[Variant, list[Mapping[str, Sequence[float]]]] = {variant: [] for variant in MAIN}
+    for _ in range(rounds):
+        for variant in MAIN:
+            clock = Laps()
+            policy = build(variant.policy, variant.parameters)
+            Simulation(scenario(BASELINE, variant, seed), work, policy, clock.phase).run(lambda _record: None)
+            laps[variant].append(clock.by_phase)
+            step(f"timing {variant.label}")
+    return {variant: timing_of(found) for variant, found in laps.items()}
+
+
+def timing_of(rounds: Sequence[Mapping[str, Sequence[float]]]) -> Timing:
+    """What several rounds of the same decisions say about the time they take."""
+    least = {name: [min(laps) for laps in zip(*(each[name] for each in rounds), strict=True)] for name in rounds[0]}
+    decisions = tuple(least.pop("decision"))
+    return Timing(decisions, {name: sum(laps) for name, laps in least.items()})

@@ -1,0 +1,160 @@
+"""Where to draw the boxes and lines of a layered graph.
+
+The usual three steps (Sugiyama, Tagawa, Toda, 1981): lines that cross several layers get a way point in each, shared by
+all lines from one box; boxes are ordered within their layer by the mean place of their neighbours, back and forth; and
+each layer is moved as close to its neighbours as the boxes' heights allow.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+SWEEPS = 12
+_WAY_POINT_HEIGHT = 4.0
+
+
+@dataclass(slots=True)
+class Node:
+    """A box, or a way point of a line."""
+
+    layer: int
+    height: float
+    before: list[int] = field(default_factory=list)
+    after: list[int] = field(default_factory=list)
+    y: float = 0.0
+    """Of its middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Boxes in their places, and the way points of each line from its beginning to its end."""
+
+    nodes: Sequence[Node]
+    routes: Mapping[tuple[int, int], Sequence[int]]
+    layers: Sequence[Sequence[int]]
+    """Boxes and way points of each layer from top to bottom."""
+
+    @property
+    def height(self) -> float:
+        """From the top of the highest box to the bottom of the lowest."""
+        return max((node.y + node.height / 2 for node in self.nodes), default=0.0)
+
+
+def arrange_layers(
+    layer_of: Sequence[int], heights: Sequence[float], lines: Sequence[tuple[int, int]], gap: float
+) -> Layout:
+    """Place boxes, given their layers and heights, so that lines are short and seldom cross."""
+    nodes = [Node(layer, height) for layer, height in zip(layer_of, heights, strict=True)]
+    routes = _route(nodes, lines)
+    layers: list[list[int]] = [[] for _ in range(max((node.layer for node in nodes), default=0) + 1)]
+    for index, node in enumerate(nodes):
+        layers[node.layer].append(index)
+    layers = _order(nodes, layers)
+    _spread(nodes, layers, gap)
+    top = min((node.y - node.height / 2 for node in nodes), default=0.0)
+    for node in nodes:
+        node.y -= top
+    return Layout(nodes, routes, layers)
+
+
+def _route(nodes: list[Node], lines: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+    """Give each line a way point in every layer it crosses, and link neighbours."""
+    routes: dict[tuple[int, int], list[int]] = {}
+    way_points: dict[tuple[int, int], int] = {}
+    linked: set[tuple[int, int]] = set()
+    for start, end in lines:
+        route = [start]
+        for layer in range(nodes[start].layer + 1, nodes[end].layer):
+            if (start, layer) not in way_points:
+                way_points[start, layer] = len(nodes)
+                nodes.append(Node(layer, _WAY_POINT_HEIGHT))
+            route.append(way_points[start, layer])
+        route.append(end)
+        routes[start, end] = route
+        for before, after in zip(route, route[1:], strict=False):
+            if (before, after) not in linked:
+                linked.add((before, after))
+                nodes[before].after.append(after)
+                nodes[after].before.append(before)
+    return routes
+
+
+def _order(nodes: Sequence[Node], layers: list[list[int]]) -> list[list[int]]:
+    """Order each layer by the mean place of its neighbours, forth and back; the order with fewest crossings wins."""
+    best, fewest = [list(layer) for layer in layers], _crossings(nodes, layers)
+    for sweep in range(SWEEPS):
+        forth = sweep % 2 == 0
+        place = _places(layers)
+        for layer in layers if forth else reversed(layers):
+            mean: dict[int, float] = {}
+            for index in layer:
+                neighbours = nodes[index].before if forth else nodes[index].after
+                places = [place[other] for other in neighbours]
+                mean[index] = sum(places) / len(places) if places else place[index]
+            layer.sort(key=mean.__getitem__)
+            for position, index in enumerate(layer):
+                place[index] = (position + 0.5) / len(layer)
+        crossings = _crossings(nodes, layers)
+        if crossings < fewest:
+            best, fewest = [list(layer) for layer in layers], crossings
+    return best
+
+
+def _places(layers: Sequence[Sequence[int]]) -> dict[int, float]:
+    return {index: (at + 0.5) / len(layer) for layer in layers for at, index in enumerate(layer)}
+
+
+def _crossings(nodes: Sequence[Node], layers: Sequence[Sequence[int]]) -> int:
+    """How many pairs of lines cross between neighbouring layers, counted with a Fenwick tree."""
+    rank = {index: at for layer in layers for at, index in enumerate(layer)}
+    total = 0
+    for layer, following in zip(layers, layers[1:], strict=False):
+        ends = [rank[after] for index in layer for after in sorted(nodes[index].after, key=rank.__getitem__)]
+        tree = [0] * (len(following) + 1)
+        for seen, end in enumerate(ends):
+            total += seen - _sum_up_to(tree, end + 1)
+            at = end + 1
+            while at < len(tree):
+                tree[at] += 1
+                at += at & -at
+    return total
+
+
+def _sum_up_to(tree: Sequence[int], at: int) -> int:
+    total = 0
+    while at:
+        total += tree[at]
+        at -= at & -at
+    return total
+
+
+def _spread(nodes: Sequence[Node], layers: Sequence[Sequence[int]], gap: float) -> None:
+    """Move each layer as close to its neighbours as it can, forth and back."""
+    for layer in layers:
+        for index, y in zip(layer, _fit(nodes, layer, [0.0] * len(layer), gap), strict=True):
+            nodes[index].y = y
+    for sweep in range(SWEEPS):
+        forth = sweep % 2 == 0
+        for layer in layers if forth else reversed(layers):
+            wanted = []
+            for index in layer:
+                near = nodes[index].before if forth else nodes[index].after
+                near = near or nodes[index].after or nodes[index].before
+                wanted.append(sum(nodes[other].y for other in near) / len(near) if near else nodes[index].y)
+            for index, y in zip(layer, _fit(nodes, layer, wanted, gap), strict=True):
+                nodes[index].y = y
+
+
+def _fit(nodes: Sequence[Node], layer: Sequence[int], wanted: Sequence[float], gap: float) -> list[float]:
+    """The places nearest to the wanted ones that keep order and distance (pool adjacent violators)."""
+    offsets = [0.0]
+    for above, below in zip(layer, layer[1:], strict=False):
+        offsets.append(offsets[-1] + (nodes[above].height + nodes[below].height) / 2 + gap)
+    pools: list[tuple[float, int]] = []
+    for want, offset in zip(wanted, offsets, strict=False):
+        mean, size = want - offset, 1
+        while pools and pools[-1][0] > mean:
+            other, count = pools.pop()
+            mean, size = (mean * size + other * count) / (size + count), size + count
+        pools.append((mean, size))
+    flat = [mean for mean, size in pools for _ in range(size)]
+    return [base + offset for base, offset in zip(flat, offsets, strict=False)]

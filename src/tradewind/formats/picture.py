@@ -1,0 +1,270 @@
+"""Workflows as pictures: an SVG that stands alone, legible from one task to a hundred thousand.
+
+A small workflow is drawn task by task. A large one is drawn by kind: all tasks of one name on one level are one box, as
+tall as they are many, and a line is as thick as the edges it stands for. Where even that is too much, levels are drawn
+in bands and rare names as one box.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import log2
+from unicodedata import east_asian_width
+
+from tradewind.formats.errors import short
+from tradewind.formats.layers import Layout, arrange_layers
+from tradewind.model.units import show_duration
+from tradewind.model.workflow import Workflow, edges
+
+MOST_BOXES = 150
+"""How many tasks are drawn one by one."""
+_MOST_GROUPS = 240
+_BANDS = 30
+_NAMES_IN_BAND = 7
+_OTHER = "other"
+
+_HUES = ("#3f74bf", "#d9822b", "#3f9a5f", "#c8504b", "#7d5fb2", "#2b97a3", "#a0764c", "#c7659c", "#87902f", "#64748b")
+_LIGHT, _DARK = "#ffffff", "#12161d"
+_MARGIN = 28.0
+_HEAD = 62.0
+_GAP = 10.0
+_BETWEEN = 64.0
+_LEGEND_ROW = 24.0
+_LONGEST_LABEL = 30
+_MOST_IN_LEGEND = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    level: int
+    name: str
+    label: str
+    note: str
+    tip: str
+    count: int = 1
+
+    @property
+    def width(self) -> float:
+        return max(54.0, _width(self.label, 6.9), _width(self.note, 5.9)) + 24
+
+    @property
+    def height(self) -> float:
+        return 26.0 if self.count == 1 and not self.note else 40.0 + 9.0 * log2(self.count)
+
+
+def svg(workflow: Workflow, *, group: bool | None = None) -> str:
+    """A picture of a workflow; large ones are drawn by kind of task, unless `group` says otherwise."""
+    by_kind = len(workflow.tasks) > MOST_BOXES if group is None else group
+    boxes, lines = _groups(workflow) if by_kind else _tasks(workflow)
+    layout = arrange_layers([box.level for box in boxes], [box.height for box in boxes], sorted(lines), _GAP)
+    counts = Counter(box.name for box in boxes for _ in range(1))
+    for box in boxes:
+        counts[box.name] += box.count - 1
+    return _draw(workflow, boxes, lines, layout, counts)
+
+
+def _tasks(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
+    """One box for each task."""
+    boxes = []
+    for task, level in zip(workflow.tasks, workflow.levels(), strict=True):
+        known = task.id.startswith(task.name)
+        label = _shortened(task.id if known else f"{_tail(task.name)} {task.id}")
+        tip = task.id if task.runtime is None else f"{task.id}: {show_duration(task.runtime)}"
+        boxes.append(_Box(level, task.name, label, "", f"{tip}\n{task.name}"))
+    return boxes, dict.fromkeys(edges(workflow), 1)
+
+
+def _groups(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
+    """One box for all tasks of one name on one level."""
+    levels = workflow.levels()
+    keys = [(level, task.name) for level, task in zip(levels, workflow.tasks, strict=True)]
+    if len(set(keys)) > _MOST_GROUPS:
+        keys = _banded(keys, max(levels) + 1)
+    members: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for index, key in enumerate(keys):
+        members[key].append(index)
+    number = {key: at for at, key in enumerate(members)}
+    boxes = [_group(workflow, level, name, tasks) for (level, name), tasks in members.items()]
+    lines: Counter[tuple[int, int]] = Counter(
+        (number[keys[parent]], number[keys[child]])
+        for parent, child in edges(workflow)
+        if keys[parent][0] < keys[child][0]  # within a band there is no before and after
+    )
+    return boxes, dict(lines)
+
+
+def _banded(keys: Sequence[tuple[int, str]], levels: int) -> list[tuple[int, str]]:
+    """Levels drawn together, and in each of these bands only the most frequent names by themselves."""
+    bands = min(_BANDS, levels)
+    banded = [(level * bands // levels, name) for level, name in keys]
+    frequent: dict[int, Counter[str]] = defaultdict(Counter)
+    for band, name in banded:
+        frequent[band][name] += 1
+    kept = {band: {name for name, _ in names.most_common(_NAMES_IN_BAND)} for band, names in frequent.items()}
+    return [(band, name if name in kept[band] else _OTHER) for band, name in banded]
+
+
+def _group(workflow: Workflow, level: int, name: str, tasks: Sequence[int]) -> _Box:
+    times = [time for time in (workflow.tasks[task].runtime for task in tasks) if time is not None]
+    mean = show_duration(sum(times) // len(times)) if times else ""
+    label = _shortened(_tail(name)) + (f" ×{len(tasks):,}" if len(tasks) > 1 else "")
+    note = f"{mean} each" if mean and len(tasks) > 1 else mean
+    return _Box(level, name, label, note, f"{name}: {len(tasks):,} tasks{', ' + note if note else ''}", len(tasks))
+
+
+def _draw(
+    workflow: Workflow,
+    boxes: Sequence[_Box],
+    lines: Mapping[tuple[int, int], int],
+    layout: Layout,
+    counts: Mapping[str, int],
+) -> str:
+    colour = {name: f"c{at % len(_HUES)}" for at, name in enumerate(counts)}
+    widths = [max((boxes[i].width for i in layer if i < len(boxes)), default=20.0) for layer in layout.layers]
+    lefts = [_MARGIN + sum(widths[:at]) + _BETWEEN * at for at in range(len(widths))]
+    legend = _legend(counts, colour)
+    total_width = max(lefts[-1] + widths[-1] + _MARGIN if widths else 0, 460.0)
+    legend_rows, legend_marks = _flow_legend(legend, total_width)
+    total_height = _HEAD + layout.height + _MARGIN + legend_rows * _LEGEND_ROW + _MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total_width:.0f} {total_height:.0f}" '
+        f'width="{total_width:.0f}" height="{total_height:.0f}" role="img" '
+        "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\">",
+        f"<title>{escape(short(workflow.name, 200))}</title>",
+        f"<style>{_style()}</style>",
+        '<rect class="page" width="100%" height="100%"/>',
+        f'<text class="head" x="{_MARGIN:.0f}" y="34">{escape(short(workflow.name))}</text>',
+        f'<text class="note" x="{_MARGIN:.0f}" y="52">{escape(_summary(workflow))}</text>',
+    ]
+    heaviest = max(lines.values(), default=1)
+    parts.append('<g class="lines">')
+    parts.extend(
+        _line(route, layout, lefts, widths, boxes, lines[ends], heaviest) for ends, route in layout.routes.items()
+    )
+    parts.append("</g>")
+    parts.extend(_box(box, layout.nodes[at].y + _HEAD, lefts, widths, colour) for at, box in enumerate(boxes))
+    parts.append(f'<g transform="translate(0 {total_height - _MARGIN - (legend_rows - 1) * _LEGEND_ROW:.0f})">')
+    parts.extend(legend_marks)
+    parts.append("</g></svg>\n")
+    return "\n".join(parts)
+
+
+def _box(box: _Box, y: float, lefts: Sequence[float], widths: Sequence[float], colour: Mapping[str, str]) -> str:
+    left, width = lefts[box.level], widths[box.level]
+    middle = left + width / 2
+    text = f'<text class="label" x="{middle:.1f}" y="{y + (-3 if box.note else 4):.1f}">{escape(box.label)}</text>'
+    if box.note:
+        text += f'<text class="note mid" x="{middle:.1f}" y="{y + 13:.1f}">{escape(box.note)}</text>'
+    return (
+        f"<g><title>{escape(short(box.tip, 300))}</title>"
+        f'<rect class="box {colour[box.name]}" x="{left:.1f}" y="{y - box.height / 2:.1f}" '
+        f'width="{width:.1f}" height="{box.height:.1f}" rx="7"/>{text}</g>'
+    )
+
+
+def _line(
+    route: Sequence[int],
+    layout: Layout,
+    lefts: Sequence[float],
+    widths: Sequence[float],
+    boxes: Sequence[_Box],
+    weight: int,
+    heaviest: int,
+) -> str:
+    """A curve from the right of one box, through its way points, to the left of another."""
+    nodes = layout.nodes
+    first = nodes[route[0]]
+    x, y = lefts[first.layer] + widths[first.layer], first.y + _HEAD
+    path = [f"M{x:.1f} {y:.1f}"]
+    for index in route[1:]:
+        node = nodes[index]
+        left, below = lefts[node.layer], node.y + _HEAD
+        bend = (left - x) * 0.5
+        path.append(f"C{x + bend:.1f} {y:.1f} {left - bend:.1f} {below:.1f} {left:.1f} {below:.1f}")
+        x, y = left, below
+        if index >= len(boxes):
+            x += widths[node.layer]
+            path.append(f"H{x:.1f}")
+    thick = 1.2 if heaviest == 1 else 1.2 + 6.0 * log2(weight + 1) / log2(heaviest + 1)
+    tip = f"<title>{weight:,} edges</title>" if weight > 1 else ""
+    return f'<path d="{"".join(path)}" stroke-width="{thick:.1f}">{tip}</path>'
+
+
+def _legend(counts: Mapping[str, int], colour: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Colour and words of each name, most frequent names first where there are too many."""
+    shown = list(counts)
+    if len(shown) > _MOST_IN_LEGEND:
+        shown = sorted(shown, key=lambda name: (-counts[name], name))[:_MOST_IN_LEGEND]
+    legend = [(colour[name], f"{_shortened(_tail(name))} ×{counts[name]:,}") for name in shown]
+    if len(counts) > len(shown):
+        legend.append(("", f"and {len(counts) - len(shown):,} more names"))
+    return legend
+
+
+def _flow_legend(legend: Sequence[tuple[str, str]], width: float) -> tuple[int, list[str]]:
+    """The marks of a legend, in as many rows as it takes."""
+    marks = []
+    x, row = _MARGIN, 0
+    for hue, words in legend:
+        room = 18 + _width(words, 6.3) + 22
+        if x + room > width - _MARGIN and x > _MARGIN:
+            x, row = _MARGIN, row + 1
+        y = row * _LEGEND_ROW
+        if hue:
+            marks.append(f'<rect class="box {hue}" x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" rx="3"/>')
+        marks.append(f'<text class="key" x="{x + 18:.1f}" y="{y:.1f}">{escape(words)}</text>')
+        x += room
+    return row + 1, marks
+
+
+def _summary(workflow: Workflow) -> str:
+    tasks, count = len(workflow.tasks), sum(map(len, workflow.parents))
+    levels = max(workflow.levels(), default=-1) + 1
+    work = sum(task.runtime or 0 for task in workflow.tasks)
+    words = [f"{tasks:,} task{'s'[: tasks != 1]}", f"{count:,} edge{'s'[: count != 1]}", f"{levels:,} levels"]
+    return " · ".join([*words, f"{show_duration(work)} of work"] if work else words)
+
+
+def _style() -> str:
+    rules = [
+        f".page{{fill:{_LIGHT}}}",
+        ".head{font-size:17px;font-weight:600;fill:#17202c}",
+        ".note{font-size:11px;fill:#5b6675}",
+        ".label{font-size:12px;fill:#17202c;text-anchor:middle}",
+        ".mid{text-anchor:middle}",
+        ".key{font-size:12px;fill:#3b4553}",
+        ".lines{fill:none;stroke:#7b8794;stroke-opacity:.42;stroke-linecap:round}",
+        ".box{stroke-width:1.3}",
+    ]
+    dark = [
+        f".page{{fill:{_DARK}}}",
+        ".head,.label{fill:#e8edf3}",
+        ".note{fill:#97a3b3}",
+        ".key{fill:#c3ccd8}",
+        ".lines{stroke:#8795a8;stroke-opacity:.45}",
+    ]
+    for at, hue in enumerate(_HUES):
+        rules.append(f".c{at}{{fill:{_mix(hue, _LIGHT, 0.16)};stroke:{hue}}}")
+        dark.append(f".c{at}{{fill:{_mix(hue, _DARK, 0.30)};stroke:{_mix(hue, _LIGHT, 0.78)}}}")
+    return "".join(rules) + "@media(prefers-color-scheme:dark){" + "".join(dark) + "}"
+
+
+def _mix(hue: str, ground: str, share: float) -> str:
+    """So much of a hue on a ground."""
+    pairs = [(int(hue[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
+
+
+def _width(text: str, letter: float) -> float:
+    """About how wide text is, where wide letters count twice."""
+    return letter * sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _tail(name: str) -> str:
+    """The last part of a name such as `NFCORE.RNASEQ.STAR_ALIGN`, if it is too long to show."""
+    return name if len(name) <= _LONGEST_LABEL else name.rpartition(".")[2] or name
+
+
+def _shortened(text: str) -> str:
+    return short(text, _LONGEST_LABEL)
