@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tradewind.cli import app
+from tradewind.cli import application
 from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, diagram
 from tradewind.model.command import Acquire, Ended
 from tradewind.model.scenario import Scenario, Submission
@@ -41,7 +41,7 @@ def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     commands = re.findall(r"^\$ tradewind (.*)$", text, re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        done = CliRunner().invoke(app, shlex.split(command))
+        done = CliRunner().invoke(application(), shlex.split(command))
         assert done.exit_code == 0, f"{command}\n{done.output}"
     assert (tmp_path / "timeline.svg").stat().st_size > 1000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tradewind.cli import app
+from tradewind.cli import application
 
 WORKFLOW = """
 name: diamond
@@ -47,7 +47,7 @@ def diamond(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(application(), [str(argument) for argument in arguments])
 
 
 def test_prints_a_table_with_a_column_for_each_policy(diamond: Path) -> None:

@@ -1,8 +1,9 @@
 """Small worlds to test in: hand-made machine types and workflows, random scenarios, and a core driven by hand."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -162,84 +163,32 @@ class World:
 
 
 POLICIES: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("demand", {}),
     ("fixed", {"machines": 1}),
     ("fixed", {"machines": 5}),
-    ("demand", {}),
     ("pfa", {"smoothing": "ma", "m": 2}),
     ("pfa", {"smoothing": "ewma", "alpha": 0.5}),
     ("plf", {}),
     ("scf", {}),
 )
 
-
-def _some(*values: Any) -> st.SearchStrategy[Any]:
-    return st.sampled_from(values)
-
-
-@st.composite
-def machine_types(draw: st.DrawFn, index: int, *, is_uniform: bool) -> MachineType:
-    period = draw(_some(60, 20, 100)) * SECOND
-    rounding = draw(_some(None, period, period // 4, SECOND))
-    minimum = draw(_some(0, 30 * SECOND, 150 * SECOND))
-    return MachineType(
-        name=f"type{index}",
-        price=draw(_some(UNIT, 5 * UNIT, 0, 333_333)),
-        billing=Billing(period, rounding, minimum),
-        boot=BootLag(draw(_some(0, 10, 45)) * SECOND, draw(_some(0, 20)) * SECOND),
-        limit=draw(_some(NO_LIMIT, 1, 3)),
-        capabilities=frozenset(() if is_uniform else draw(st.sets(_some("gpu", "disk")))),
-        slots=draw(st.integers(1, 3)),
-        amounts=() if is_uniform else amounts(mem=draw(st.integers(0, 6)), cpus=draw(st.integers(0, 3))),
-        speed=draw(_some(1.0, 2.0, 0.75)),
-    )
+Pick: TypeAlias = Callable[[Sequence[Any]], Any]
+"""Chooses one of some values; drawn by Hypothesis, or, where many worlds are wanted fast, by a seeded generator."""
 
 
-@st.composite
-def requirements(draw: st.DrawFn, types: Sequence[MachineType]) -> Requirement:
-    """Something that one of the types offers (or, rarely, none)."""
-    kind = draw(st.sampled_from(types))
-    capabilities = frozenset(draw(st.sets(st.sampled_from(sorted(kind.capabilities))))) if kind.capabilities else ()
-    wanted = {name: draw(st.integers(0, most)) for name, most in kind.amounts}
-    if draw(st.integers(0, 19)) == 19:
-        wanted["mem"] = 7
-    return Requirement(frozenset(capabilities), amounts(**wanted))
-
-
-@st.composite
-def workflows(draw: st.DrawFn, types: Sequence[MachineType], *, is_uniform: bool, most: int = 7) -> Workflow:
-    tasks = []
-    parents = []
-    for index in range(draw(st.integers(0, most))):
-        needs = ANYTHING if is_uniform else draw(requirements(types))
-        retry = Retry(draw(st.integers(1, 3)), draw(_some(0, 7, 30)) * SECOND)
-        on = {kind.name: draw(st.integers(0, 120)) * SECOND for kind in types if draw(st.integers(0, 4)) == 0}
-        runtime = draw(st.one_of(_some(0, 30, 60), st.integers(1, 150))) * SECOND
-        tasks.append(Task(f"t{index}", "t", needs, runtime, on, retry=retry))
-        parents.append(tuple(sorted(draw(st.sets(st.integers(0, index - 1), max_size=3)))) if index else ())
-    deadline = draw(_some(None, 90 * SECOND))
-    return Workflow("w", tuple(tasks), tuple(parents), draw(st.integers(0, 2)), deadline)
-
-
-@st.composite
-def worlds(draw: st.DrawFn, policies: Sequence[tuple[str, Mapping[str, Any]]] = POLICIES) -> World:
-    policy, parameters = draw(st.sampled_from(policies))
-    is_uniform = draw(st.booleans())
-    types = tuple(draw(machine_types(index, is_uniform=is_uniform)) for index in range(draw(st.integers(1, 3))))
+def make_world(pick: Pick) -> World:
+    """A random world; the first of all values is the simplest."""
+    policy, parameters = pick(POLICIES)
+    is_uniform = pick((True, False))
+    types = tuple(_machine_type(pick, index, is_uniform=is_uniform) for index in range(pick((1, 2, 3))))
     tenants = tuple(
-        Tenant(
-            name,
-            draw(st.one_of(st.none(), st.integers(0, 30).map(lambda units: units * UNIT))),
-            draw(_some(60, 30, 150)) * SECOND,
-        )
-        for name in ("ann", "bob")[: draw(st.integers(1, 2))]
+        Tenant(name, pick((None, None, 0, 1, 2, 5, 8, 13, 21, 30)), pick((60, 30, 150)) * SECOND)
+        for name in ("ann", "bob")[: pick((1, 2))]
     )
+    tenants = tuple(replace(t, budget=None if t.budget is None else t.budget * UNIT) for t in tenants)
     submissions = tuple(
-        Submission(
-            draw(st.one_of(_some(0, 60), st.integers(0, 400))) * SECOND,
-            draw(workflows(types, is_uniform=is_uniform)),
-            draw(st.sampled_from(tenants)).name,
-        )
-        for _ in range(draw(st.integers(0, 4)))
+        Submission(pick((0, 60, 1, 59, 61, 120, 200, 333)) * SECOND, _workflow(pick, types), pick(tenants).name)
+        for _ in range(pick((1, 2, 3, 4, 0)))
     )
     scenario = Scenario(
         workload=(),
@@ -247,13 +196,63 @@ def worlds(draw: st.DrawFn, policies: Sequence[tuple[str, Mapping[str, Any]]] = 
         tenants=tenants,
         policy=policy,
         parameters=parameters,
-        interval=draw(_some(60, 45)) * SECOND,
-        seed=draw(st.integers(0, 9)),
-        faults=Faults(draw(_some(0.0, 0.2)), draw(_some(0.0, 20.0)), draw(_some(0.0, 0.3))),
-        noise=Noise(draw(_some(0.0, 0.5))),
-        estimates=Estimates(draw(_some("exact", "noisy", "declared")), 0.5),
+        interval=pick((60, 45)) * SECOND,
+        seed=pick(range(10)),
+        faults=Faults(pick((0.0, 0.2)), pick((0.0, 20.0)), pick((0.0, 0.3))),
+        noise=Noise(pick((0.0, 0.5))),
+        estimates=Estimates(pick(("exact", "noisy", "declared")), 0.5),
     )
     return World(scenario, submissions, _must_end(scenario, submissions, is_uniform=is_uniform))
+
+
+def _machine_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
+    period = pick((60, 20, 100)) * SECOND
+    return MachineType(
+        name=f"type{index}",
+        price=pick((UNIT, 5 * UNIT, 0, 333_333)),
+        billing=Billing(period, pick((None, period, period // 4, SECOND)), pick((0, 30, 150)) * SECOND),
+        boot=BootLag(pick((0, 10, 45)) * SECOND, pick((0, 20)) * SECOND),
+        limit=pick((NO_LIMIT, 1, 3)),
+        capabilities=frozenset() if is_uniform else pick(_CAPABILITIES),
+        slots=pick((1, 2, 3)),
+        amounts=() if is_uniform else amounts(mem=pick(range(7)), cpus=pick(range(4))),
+        speed=pick((1.0, 2.0, 0.75)),
+    )
+
+
+def _workflow(pick: Pick, types: Sequence[MachineType]) -> Workflow:
+    tasks = []
+    parents: list[tuple[int, ...]] = []
+    for index in range(pick(range(8))):
+        retry = Retry(pick((1, 2, 3)), delay=pick((0, 7, 30)) * SECOND)
+        on = {kind.name: pick((0, 10, 60, 120)) * SECOND for kind in types if pick((False, False, False, True))}
+        runtime = pick((30, 0, 1, 59, 60, 61, 90, 150)) * SECOND
+        tasks.append(Task(f"t{index}", "t", _requirement(pick, types), runtime, on, retry=retry))
+        parents.append(tuple(sorted({pick(range(index)) for _ in range(pick((0, 1, 2, 3)))})) if index else ())
+    return Workflow("w", tuple(tasks), tuple(parents), pick((0, 1, 2)), pick((None, 90 * SECOND)))
+
+
+def _requirement(pick: Pick, types: Sequence[MachineType]) -> Requirement:
+    """Something that one of the types offers, or, rarely, none."""
+    kind = pick(types)
+    wanted = {name: pick(range(most + 1)) for name, most in kind.amounts}
+    if wanted and not pick(range(20)):
+        wanted["mem"] = 7
+    capabilities = frozenset(name for name in sorted(kind.capabilities) if pick((False, True)))
+    return Requirement(capabilities, amounts(**wanted))
+
+
+_CAPABILITIES = tuple(map(frozenset[str], ((), ("gpu",), ("disk",), ("disk", "gpu"))))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    return make_world(lambda values: draw(st.sampled_from(values)))
+
+
+def world_of(seed: int) -> World:
+    """A random world from a seed, made much faster than Hypothesis can, though it cannot be made smaller."""
+    return make_world(random.Random(seed).choice)
 
 
 def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_uniform: bool) -> bool:
@@ -268,11 +267,6 @@ def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_unifo
     if not is_uniform:
         return is_alone and is_free and scenario.policy == "demand"
     return is_free
-
-
-def busy_worlds() -> st.SearchStrategy[World]:
-    """Worlds with work to do."""
-    return worlds().filter(lambda world: any(submission.workflow.tasks for submission in world.submissions))
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for what is made.")] = Path("demo"),
     budget: Annotated[int, typer.Option(min=1, help="Budget per minute.")] = 60,
 ) -> None:
-    """Simulate a day at an observatory: 30 workflows of astronomy and biology within a budget, under three policies.
+    """Simulate 30 workflows of astronomy and biology within a budget, under three policies.
 
     Writes the figures, a picture that compares the policies, and the first workflow with its graph.
     """

@@ -11,7 +11,7 @@ from tradewind.policies.registry import describe, names, offer
 
 
 def policies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,  # noqa: FBT002
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the policies, each with a line and its parameters.
 

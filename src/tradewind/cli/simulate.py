@@ -1,4 +1,4 @@
-"""`tradewind simulate`: what would this cost, and how long would it take, under each policy?"""
+"""`tradewind simulate`: what would it cost, and how long would it take, under each policy."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -14,6 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+_ROOM = 110
+"""Columns that the table needs to be readable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -56,10 +59,14 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print the claims as a table, and the notes below it."""
-    console.print(claims_table(report.claims))
+    """Print the claims, as a table where there is room for one, and the notes below."""
+    if console.width >= _ROOM:
+        console.print(claims_table(report.claims))
+    else:
+        for claim in report.claims:
+            console.print(_paragraph(claim))
     held = sum(claim.holds for claim in report.claims)
-    console.print(Text(f"\n{held} of {len(report.claims)} claims hold here.", style="bold"))
+    console.print(Text(f"{held} of {len(report.claims)} claims hold here.", style="bold"))
     for note in report.notes:
         console.print(Text(f"\n{note}"))
 
@@ -72,8 +79,19 @@ def claims_table(claims: Sequence[Claim]) -> Table:
     table.add_column("paper", ratio=3)
     table.add_column("ours", ratio=5)
     table.add_column("holds")
-    table.add_column("note", ratio=5)
+    table.add_column("note", ratio=6)
     for claim in claims:
-        holds = Text("yes", style="green") if claim.holds else Text("no", style="bold red")
-        table.add_row(claim.id, Text(claim.claim), Text(claim.paper), Text(claim.ours), holds, Text(claim.note))
+        texts = (Text(text) for text in (claim.claim, claim.paper, claim.ours))
+        table.add_row(claim.id, *texts, _verdict(claim), Text(claim.note))
     return table
+
+
+def _verdict(claim: Claim) -> Text:
+    return Text("yes", style="green") if claim.holds else Text("no", style="bold red")
+
+
+def _paragraph(claim: Claim) -> Text:
+    """A claim in lines, for narrow screens."""
+    lines = [f"{claim.id}. {claim.claim}", f"   paper: {claim.paper}", f"   ours:  {claim.ours}", "   holds: "]
+    note = f"\n   {claim.note}" if claim.note else ""
+    return Text("\n".join(lines)).append_text(_verdict(claim)).append(f"{note}\n")

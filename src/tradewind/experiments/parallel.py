@@ -7,7 +7,7 @@ the whole group on a terminal, and leave it to us; and they end when we are gone
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context, parent_process
 from typing import TypeVar
@@ -16,7 +16,9 @@ Job = TypeVar("Job")
 Found = TypeVar("Found")
 
 
-def run_jobs(work: Callable[[Job], Found], jobs: Sequence[Job], workers: int = 0) -> Iterator[tuple[Job, Found]]:
+def run_jobs(
+    work: Callable[[Job], Found], jobs: Sequence[Job], workers: int = 0
+) -> Generator[tuple[Job, Found], None, None]:
     """Each job with its result, as they come in; with one worker, here and in order."""
     workers = min(workers or processors(), len(jobs))
     if workers <= 1:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from tradewind.model.errors import TradewindError
+
 Place: TypeAlias = tuple[str | int, ...]
 """Keys and positions that lead from the top of a document to a value."""
 
@@ -22,7 +24,7 @@ _COMPARED = 2_000
 """How many names a misspelt one is compared with, for each comparison costs some 10 µs."""
 
 
-class FormatError(Exception):
+class FormatError(TradewindError):
     """A file that cannot be used."""
 
     def __init__(self, file: str, reason: str, *, line: int | None = None, place: str = "", remedy: str = "") -> None:

@@ -7,6 +7,7 @@ each layer is moved as close to its neighbours as the boxes' heights allow.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 SWEEPS = 12
 _WAY_POINT_HEIGHT = 4.0
@@ -26,10 +27,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Boxes in their places, and the way points of each line from its beginning to its end."""
+    """Boxes in their places."""
 
     nodes: Sequence[Node]
-    routes: Mapping[tuple[int, int], Sequence[int]]
+    """The boxes, then the way points."""
+    hops: Mapping[tuple[int, int], int]
+    """Pieces of lines from one layer to the next, and the weight of all lines that share them."""
     layers: Sequence[Sequence[int]]
     """Boxes and way points of each layer from top to bottom."""
 
@@ -40,42 +43,38 @@ class Layout:
 
 
 def arrange_layers(
-    layer_of: Sequence[int], heights: Sequence[float], lines: Sequence[tuple[int, int]], gap: float
+    layer_of: Sequence[int], heights: Sequence[float], lines: Mapping[tuple[int, int], int], gap: float
 ) -> Layout:
-    """Place boxes, given their layers and heights, so that lines are short and seldom cross."""
+    """Place boxes, given their layers and heights, so that lines (with their weights) are short and seldom cross."""
     nodes = [Node(layer, height) for layer, height in zip(layer_of, heights, strict=True)]
-    routes = _route(nodes, lines)
+    hops = _route(nodes, lines)
     layers: list[list[int]] = [[] for _ in range(max((node.layer for node in nodes), default=0) + 1)]
     for index, node in enumerate(nodes):
         layers[node.layer].append(index)
     layers = _order(nodes, layers)
     _spread(nodes, layers, gap)
-    top = min((node.y - node.height / 2 for node in nodes), default=0.0)
-    for node in nodes:
-        node.y -= top
-    return Layout(nodes, routes, layers)
+    _close_up(nodes, 3 * gap)
+    return Layout(nodes, hops, layers)
 
 
-def _route(nodes: list[Node], lines: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+def _route(nodes: list[Node], lines: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
     """Give each line a way point in every layer it crosses, and link neighbours."""
-    routes: dict[tuple[int, int], list[int]] = {}
     way_points: dict[tuple[int, int], int] = {}
-    linked: set[tuple[int, int]] = set()
-    for start, end in lines:
+    hops: dict[tuple[int, int], int] = {}
+    for (start, end), weight in sorted(lines.items()):
         route = [start]
         for layer in range(nodes[start].layer + 1, nodes[end].layer):
             if (start, layer) not in way_points:
                 way_points[start, layer] = len(nodes)
                 nodes.append(Node(layer, _WAY_POINT_HEIGHT))
             route.append(way_points[start, layer])
-        route.append(end)
-        routes[start, end] = route
-        for before, after in zip(route, route[1:], strict=False):
-            if (before, after) not in linked:
-                linked.add((before, after))
-                nodes[before].after.append(after)
-                nodes[after].before.append(before)
-    return routes
+        for hop in pairwise([*route, end]):
+            if hop not in hops:
+                hops[hop] = 0
+                nodes[hop[0]].after.append(hop[1])
+                nodes[hop[1]].before.append(hop[0])
+            hops[hop] += weight
+    return hops
 
 
 def _order(nodes: Sequence[Node], layers: list[list[int]]) -> list[list[int]]:
@@ -107,7 +106,7 @@ def _crossings(nodes: Sequence[Node], layers: Sequence[Sequence[int]]) -> int:
     """How many pairs of lines cross between neighbouring layers, counted with a Fenwick tree."""
     rank = {index: at for layer in layers for at, index in enumerate(layer)}
     total = 0
-    for layer, following in zip(layers, layers[1:], strict=False):
+    for layer, following in pairwise(layers):
         ends = [rank[after] for index in layer for after in sorted(nodes[index].after, key=rank.__getitem__)]
         tree = [0] * (len(following) + 1)
         for seen, end in enumerate(ends):
@@ -144,10 +143,21 @@ def _spread(nodes: Sequence[Node], layers: Sequence[Sequence[int]], gap: float) 
                 nodes[index].y = y
 
 
+def _close_up(nodes: Sequence[Node], gap: float) -> None:
+    """Begin at zero, and close stretches that are empty in every layer, as between parts that are not connected."""
+    bottom, moved = -gap, 0.0
+    for node in sorted(nodes, key=lambda node: node.y - node.height / 2):
+        top = node.y - node.height / 2
+        if top - moved > bottom + gap or bottom < 0:
+            moved = top - bottom - gap
+        node.y -= moved
+        bottom = max(bottom, node.y + node.height / 2)
+
+
 def _fit(nodes: Sequence[Node], layer: Sequence[int], wanted: Sequence[float], gap: float) -> list[float]:
     """The places nearest to the wanted ones that keep order and distance (pool adjacent violators)."""
     offsets = [0.0]
-    for above, below in zip(layer, layer[1:], strict=False):
+    for above, below in pairwise(layer):
         offsets.append(offsets[-1] + (nodes[above].height + nodes[below].height) / 2 + gap)
     pools: list[tuple[float, int]] = []
     for want, offset in zip(wanted, offsets, strict=False):

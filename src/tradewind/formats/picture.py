@@ -26,12 +26,14 @@ _OTHER = "other"
 
 _HUES = ("#3f74bf", "#d9822b", "#3f9a5f", "#c8504b", "#7d5fb2", "#2b97a3", "#a0764c", "#c7659c", "#87902f", "#64748b")
 _LIGHT, _DARK = "#ffffff", "#12161d"
+_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _MARGIN = 28.0
-_HEAD = 62.0
+_HEAD = 72.0
 _GAP = 10.0
 _BETWEEN = 64.0
 _LEGEND_ROW = 24.0
 _LONGEST_LABEL = 30
+_LONGEST_NAME = 22
 _MOST_IN_LEGEND = 24
 
 
@@ -57,11 +59,11 @@ def svg(workflow: Workflow, *, group: bool | None = None) -> str:
     """A picture of a workflow; large ones are drawn by kind of task, unless `group` says otherwise."""
     by_kind = len(workflow.tasks) > MOST_BOXES if group is None else group
     boxes, lines = _groups(workflow) if by_kind else _tasks(workflow)
-    layout = arrange_layers([box.level for box in boxes], [box.height for box in boxes], sorted(lines), _GAP)
-    counts = Counter(box.name for box in boxes for _ in range(1))
+    layout = arrange_layers([box.level for box in boxes], [box.height for box in boxes], lines, _GAP)
+    counts: Counter[str] = Counter()
     for box in boxes:
-        counts[box.name] += box.count - 1
-    return _draw(workflow, boxes, lines, layout, counts)
+        counts[box.name] += box.count
+    return _draw(workflow, boxes, layout, counts)
 
 
 def _tasks(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
@@ -108,7 +110,7 @@ def _banded(keys: Sequence[tuple[int, str]], levels: int) -> list[tuple[int, str
 def _group(workflow: Workflow, level: int, name: str, tasks: Sequence[int]) -> _Box:
     times = [time for time in (workflow.tasks[task].runtime for task in tasks) if time is not None]
     mean = show_duration(sum(times) // len(times)) if times else ""
-    label = _shortened(_tail(name)) + (f" ×{len(tasks):,}" if len(tasks) > 1 else "")
+    label = _times(name, len(tasks))
     note = f"{mean} each" if mean and len(tasks) > 1 else mean
     return _Box(level, name, label, note, f"{name}: {len(tasks):,} tasks{', ' + note if note else ''}", len(tasks))
 
@@ -116,7 +118,6 @@ def _group(workflow: Workflow, level: int, name: str, tasks: Sequence[int]) -> _
 def _draw(
     workflow: Workflow,
     boxes: Sequence[_Box],
-    lines: Mapping[tuple[int, int], int],
     layout: Layout,
     counts: Mapping[str, int],
 ) -> str:
@@ -128,20 +129,16 @@ def _draw(
     legend_rows, legend_marks = _flow_legend(legend, total_width)
     total_height = _HEAD + layout.height + _MARGIN + legend_rows * _LEGEND_ROW + _MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total_width:.0f} {total_height:.0f}" '
-        f'width="{total_width:.0f}" height="{total_height:.0f}" role="img" '
-        "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\">",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total_width:.0f} {total_height:.0f}"',
+        f'width="{total_width:.0f}" height="{total_height:.0f}" role="img" font-family="{_FONTS}">',
         f"<title>{escape(short(workflow.name, 200))}</title>",
         f"<style>{_style()}</style>",
         '<rect class="page" width="100%" height="100%"/>',
         f'<text class="head" x="{_MARGIN:.0f}" y="34">{escape(short(workflow.name))}</text>',
         f'<text class="note" x="{_MARGIN:.0f}" y="52">{escape(_summary(workflow))}</text>',
     ]
-    heaviest = max(lines.values(), default=1)
     parts.append('<g class="lines">')
-    parts.extend(
-        _line(route, layout, lefts, widths, boxes, lines[ends], heaviest) for ends, route in layout.routes.items()
-    )
+    parts.extend(_hop(layout, hop, weight, lefts, widths, len(boxes)) for hop, weight in layout.hops.items())
     parts.append("</g>")
     parts.extend(_box(box, layout.nodes[at].y + _HEAD, lefts, widths, colour) for at, box in enumerate(boxes))
     parts.append(f'<g transform="translate(0 {total_height - _MARGIN - (legend_rows - 1) * _LEGEND_ROW:.0f})">')
@@ -163,32 +160,19 @@ def _box(box: _Box, y: float, lefts: Sequence[float], widths: Sequence[float], c
     )
 
 
-def _line(
-    route: Sequence[int],
-    layout: Layout,
-    lefts: Sequence[float],
-    widths: Sequence[float],
-    boxes: Sequence[_Box],
-    weight: int,
-    heaviest: int,
+def _hop(
+    layout: Layout, hop: tuple[int, int], weight: int, lefts: Sequence[float], widths: Sequence[float], boxes: int
 ) -> str:
-    """A curve from the right of one box, through its way points, to the left of another."""
-    nodes = layout.nodes
-    first = nodes[route[0]]
-    x, y = lefts[first.layer] + widths[first.layer], first.y + _HEAD
-    path = [f"M{x:.1f} {y:.1f}"]
-    for index in route[1:]:
-        node = nodes[index]
-        left, below = lefts[node.layer], node.y + _HEAD
-        bend = (left - x) * 0.5
-        path.append(f"C{x + bend:.1f} {y:.1f} {left - bend:.1f} {below:.1f} {left:.1f} {below:.1f}")
-        x, y = left, below
-        if index >= len(boxes):
-            x += widths[node.layer]
-            path.append(f"H{x:.1f}")
-    thick = 1.2 if heaviest == 1 else 1.2 + 6.0 * log2(weight + 1) / log2(heaviest + 1)
+    """A curve from the right of a box or way point to the left of the next box, or through the next way point."""
+    start, end = (layout.nodes[index] for index in hop)
+    x, y = lefts[start.layer] + widths[start.layer], start.y + _HEAD
+    to_x, to_y = lefts[end.layer], end.y + _HEAD
+    bend = (to_x - x) * 0.5
+    path = f"M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} {to_x - bend:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
+    if hop[1] >= boxes:
+        path += f"H{to_x + widths[end.layer]:.1f}"
     tip = f"<title>{weight:,} edges</title>" if weight > 1 else ""
-    return f'<path d="{"".join(path)}" stroke-width="{thick:.1f}">{tip}</path>'
+    return f'<path d="{path}" stroke-width="{min(1.2 + 0.7 * log2(weight), 9):.1f}">{tip}</path>'
 
 
 def _legend(counts: Mapping[str, int], colour: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -196,7 +180,7 @@ def _legend(counts: Mapping[str, int], colour: Mapping[str, str]) -> list[tuple[
     shown = list(counts)
     if len(shown) > _MOST_IN_LEGEND:
         shown = sorted(shown, key=lambda name: (-counts[name], name))[:_MOST_IN_LEGEND]
-    legend = [(colour[name], f"{_shortened(_tail(name))} ×{counts[name]:,}") for name in shown]
+    legend = [(colour[name], _times(name, counts[name])) for name in shown]
     if len(counts) > len(shown):
         legend.append(("", f"and {len(counts) - len(shown):,} more names"))
     return legend
@@ -207,7 +191,7 @@ def _flow_legend(legend: Sequence[tuple[str, str]], width: float) -> tuple[int, 
     marks = []
     x, row = _MARGIN, 0
     for hue, words in legend:
-        room = 18 + _width(words, 6.3) + 22
+        room = 18 + _width(words, 7.0) + 20
         if x + room > width - _MARGIN and x > _MARGIN:
             x, row = _MARGIN, row + 1
         y = row * _LEGEND_ROW
@@ -216,6 +200,12 @@ def _flow_legend(legend: Sequence[tuple[str, str]], width: float) -> tuple[int, 
         marks.append(f'<text class="key" x="{x + 18:.1f}" y="{y:.1f}">{escape(words)}</text>')
         x += room
     return row + 1, marks
+
+
+def _times(name: str, count: int) -> str:
+    """A name and how often it is there."""
+    label = _shortened(_tail(name))
+    return f"{label} \N{MULTIPLICATION SIGN}{count:,}" if count > 1 else label
 
 
 def _summary(workflow: Workflow) -> str:
@@ -234,7 +224,7 @@ def _style() -> str:
         ".label{font-size:12px;fill:#17202c;text-anchor:middle}",
         ".mid{text-anchor:middle}",
         ".key{font-size:12px;fill:#3b4553}",
-        ".lines{fill:none;stroke:#7b8794;stroke-opacity:.42;stroke-linecap:round}",
+        ".lines{fill:none;stroke:#7b8794;stroke-opacity:.42;stroke-linecap:butt}",
         ".box{stroke-width:1.3}",
     ]
     dark = [
@@ -257,13 +247,13 @@ def _mix(hue: str, ground: str, share: float) -> str:
 
 
 def _width(text: str, letter: float) -> float:
-    """About how wide text is, where wide letters count twice."""
-    return letter * sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+    """About how wide text is: wide letters count twice, capitals a little more than small ones."""
+    return letter * sum(2 if east_asian_width(c) in "WF" else 1.22 if c.isupper() or c in "mw" else 1 for c in text)
 
 
 def _tail(name: str) -> str:
     """The last part of a name such as `NFCORE.RNASEQ.STAR_ALIGN`, if it is too long to show."""
-    return name if len(name) <= _LONGEST_LABEL else name.rpartition(".")[2] or name
+    return name if len(name) <= _LONGEST_NAME else name.rpartition(".")[2] or name
 
 
 def _shortened(text: str) -> str:

@@ -62,6 +62,16 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
+class Derived:
+    """A value computed from outputs of earlier calls of the same chain (see `tradewind.model.expression.resolve`)."""
+
+    template: str
+    """Text with `{{ expressions }}`."""
+    names: Mapping[str, Json]
+    """What the names in the expressions stand for; there are `Ref`s, or other derived values, among them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """How long an attempt may take, and how much room it has."""
 
@@ -82,7 +92,7 @@ class Call:
     """The step's id, with the position in its loops: `align`, `align[2]`, `align[2][0]`."""
     action: Action
     inputs: Mapping[str, Json] = field(default_factory=lambda: NOTHING)
-    """Values by name; a `Ref` anywhere inside stands for an output of an earlier call of the chain."""
+    """Values by name; a `Ref` or `Derived` anywhere inside stands for what earlier calls of the chain will leave."""
     outputs: Mapping[str, Output] = field(default_factory=lambda: NOTHING)
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     limits: Limits = NO_LIMITS

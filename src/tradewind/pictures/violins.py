@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log10
 from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.pictures.style import BLACK
 
@@ -25,8 +25,8 @@ def draw_violins(axes: "Axes", violins: Sequence[Violin], *, logarithmic: bool =
     """Draw violins from left to right; on a logarithmic axis all values must be above zero."""
     places = list(range(len(violins)))
     shown = [[log10(value) for value in each.values] if logarithmic else list(each.values) for each in violins]
-    bodies = axes.violinplot(shown, places, widths=_WIDTH, showextrema=False)["bodies"]
-    for body, violin in zip(bodies, violins, strict=True):  # type: ignore[arg-type]  # a list, whatever the stubs say
+    bodies: Any = axes.violinplot(shown, places, widths=_WIDTH, showextrema=False)["bodies"]
+    for body, violin in zip(bodies, violins, strict=True):
         body.set(facecolor=violin.colour, edgecolor=violin.colour, alpha=0.65, linewidth=0.8)
     for place, violin in zip(places, violins, strict=True):
         middle, mean = median(violin.values), fmean(violin.values)

@@ -12,12 +12,13 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from tradewind.model.errors import TradewindError
 from tradewind.policies.protocol import Offer, Policy
 
 GROUP = "tradewind.policies"
 
 
-class PolicyError(ValueError):
+class PolicyError(TradewindError):
     """An unknown policy or a parameter that it cannot take."""
 
 

@@ -4,9 +4,12 @@ Colours are those of the policies everywhere else. Where the paper shows User 1 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tradewind.experiments.parallel import run_jobs
 from tradewind.experiments.pfa.dynamics import draw_dynamics
 from tradewind.experiments.pfa.lookup import elasticity, slowdowns, total, users
 from tradewind.experiments.pfa.measure import ByKind, UserResult
@@ -49,30 +52,22 @@ PHASES = {
 }
 
 
-def draw_figures(study: Study, folder: Path) -> list[Path]:
+def draw_figures(study: Study, folder: Path, step: Callable[[str], None], workers: int = 0) -> list[Path]:
     """Draw all figures into a folder; the files written."""
-    figures: Mapping[str, Callable[[Path], None]] = {
-        "fig03_decision_time": lambda path: _decision_times(study, path),
-        "fig04_phases": lambda path: _phases(study, path),
-        "fig05_slowdown_equal": lambda path: _slowdowns(study, path, [(setting, None) for setting in EQUAL]),
-        "fig06_slowdown_different": lambda path: _slowdowns(study, path, [(DIFFERENT, 0), (DIFFERENT, 1)]),
-        "fig07_slowdown_workload_2": lambda path: _slowdowns(study, path, [(SECOND_WORKLOAD, None)]),
-        "fig08_cost_equal": lambda path: _by_type(study, path, EQUALS, _costs, "cost per interval"),
-        "fig09_cost_different": lambda path: _by_type(study, path, BOTH, _costs, "cost per interval"),
-        "fig10_elasticity_equal": lambda path: _elasticity(study, path, EQUALS),
-        "fig11_elasticity_different": lambda path: _elasticity(study, path, BOTH),
-        "fig12_busy_equal": lambda path: _by_type(study, path, EQUALS, _busy, "busy machines [%]"),
-        "fig13_busy_different": lambda path: _by_type(study, path, BOTH, _busy, "busy machines [%]"),
-        "fig14_held_equal": lambda path: _by_type(study, path, EQUALS, _held, "allocated machines [%]"),
-        "fig15_held_different": lambda path: _by_type(study, path, BOTH, _held, "allocated machines [%]"),
-        "fig16_dynamics": lambda path: draw_dynamics(study.dynamics, path),
-    }
+    jobs = [(name, study, folder / f"{name}.svg") for name in FIGURES]
     written = []
-    for name, draw in figures.items():
-        path = folder / f"{name}.svg"
-        draw(path)
-        written.append(path)
-    return written
+    with closing(run_jobs(draw_figure, jobs, workers)) as drawing:
+        for _, path in drawing:
+            written.append(path)
+            step(f"drawing {path.name}")
+    return sorted(written)
+
+
+def draw_figure(job: tuple[str, Study, Path]) -> Path:
+    """Draw one figure; the file written."""
+    name, study, path = job
+    FIGURES[name](study, path)
+    return path
 
 
 def short(variant: Variant) -> str:
@@ -220,3 +215,21 @@ def _title(setting: Setting, user: int | None) -> str:
     if user is None:
         return f"budget {setting.budgets[0]}, {workload}"
     return f"user {user + 1}, budget {setting.budgets[user]}"
+
+
+FIGURES: Mapping[str, Callable[[Study, Path], None]] = {
+    "fig03_decision_time": _decision_times,
+    "fig04_phases": _phases,
+    "fig05_slowdown_equal": partial(_slowdowns, views=[(setting, None) for setting in EQUAL]),
+    "fig06_slowdown_different": partial(_slowdowns, views=BOTH),
+    "fig07_slowdown_workload_2": partial(_slowdowns, views=[(SECOND_WORKLOAD, None)]),
+    "fig08_cost_equal": partial(_by_type, views=EQUALS, figure_of=_costs, name="cost per interval"),
+    "fig09_cost_different": partial(_by_type, views=BOTH, figure_of=_costs, name="cost per interval"),
+    "fig10_elasticity_equal": partial(_elasticity, views=EQUALS),
+    "fig11_elasticity_different": partial(_elasticity, views=BOTH),
+    "fig12_busy_equal": partial(_by_type, views=EQUALS, figure_of=_busy, name="busy machines [%]"),
+    "fig13_busy_different": partial(_by_type, views=BOTH, figure_of=_busy, name="busy machines [%]"),
+    "fig14_held_equal": partial(_by_type, views=EQUALS, figure_of=_held, name="allocated machines [%]"),
+    "fig15_held_different": partial(_by_type, views=BOTH, figure_of=_held, name="allocated machines [%]"),
+    "fig16_dynamics": lambda study, path: draw_dynamics(study.dynamics, path),
+}

@@ -157,7 +157,7 @@ def where_time_goes(study: Study) -> Claim:
         ""
         if holds
         else f"Planning is the largest step by far ({percents(own)} of the policies' own steps), but the core, which"
-        f" checks, rents and charges, takes its part: {percents([core[PLF], core[SCF]])} of the decisions of PLF and SCF,"
+        f" checks, rents and charges, takes {percents([core[PLF], core[SCF]])} of the decisions of PLF and SCF, and"
         f" {percents([core[variant] for variant in PFA])} of PFA's.",
     )
 

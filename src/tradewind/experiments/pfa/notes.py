@@ -22,8 +22,8 @@ def notes(study: Study, extent: Extent) -> list[str]:
     found = [placement(study), OVERHEAD, OPTIMUM]
     if extent != FULL:
         found.append(
-            f"A quick run: {extent.workflows} workflows once instead of {FULL.workflows} workflows three times, so that"
-            " chance weighs more."
+            f"A shortened run: {extent.repetitions} of {FULL.repetitions} sets, {extent.workflows} workflows each. Chance"
+            " weighs more, and close verdicts may differ from those of the full run."
         )
     return found
 
@@ -55,7 +55,7 @@ def placement(study: Study) -> str:
 
 
 OVERHEAD = (
-    "Not simulated: files, Airflow's latency, and the time that decisions take, which at times delayed the authors' runs."
-    " The workflows come from our generators, fitted to the paper's Table 2."
+    "Not simulated: files, Airflow's latency, and the time that decisions take, which at times delayed the authors'"
+    " runs. The workflows come from our generators, fitted to the paper's Table 2."
 )
 OPTIMUM = "Claim 9 (up to 8 times slower than the optimum on 15 workflows, Fig. 18) needs the optimum; not judged yet."

@@ -6,6 +6,7 @@ policies taking turns, so that whatever slows the machine down for a while slows
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
@@ -103,9 +104,10 @@ def run_grid(
         for setting, variant in extent.grid()
     ]
     found: dict[Experiment, Result] = {}
-    for experiment, result in run_jobs(run_experiment, grid, workers):
-        found[experiment] = result
-        step(f"{experiment.variant.label}, budget {experiment.setting.label}")
+    with closing(run_jobs(run_experiment, grid, workers)) as running:
+        for experiment, result in running:
+            found[experiment] = result
+            step(f"{experiment.variant.label}, budget {experiment.setting.label}")
     gathered: dict[tuple[Setting, Variant], list[Result]] = {}
     for experiment in grid:  # in order, whichever ended first
         gathered.setdefault((experiment.setting, experiment.variant), []).append(found[experiment])

@@ -1,0 +1,79 @@
+"""`tradewind reproduce`: run a paper's experiments again, and see which of its claims hold."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tradewind.experiments.claims import print_report, write_report
+from tradewind.experiments.papers import PAPERS
+from tradewind.experiments.request import Progress as Report
+from tradewind.experiments.request import Request
+from tradewind.formats.errors import did_you_mean
+
+_WIDTH = 150
+"""Columns where output goes to a file or another program."""
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"Which paper's experiments: {', '.join(PAPERS)}.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="Less work, under a minute; chance weighs more.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same workflows and results.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the claims there; - for standard output; default: OUT/claims.json.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for figures.", show_default="out/PAPER")] = None,
+) -> None:
+    """Run a paper's experiments again; print each claim, the paper's figure, ours, and whether the claim holds.
+
+    A claim that does not hold is a finding, not an error: the exit code is 0.
+
+    Examples:
+
+      tradewind reproduce pfa --quick
+
+      tradewind reproduce pfa --seed 7 --out out/pfa-7
+
+      tradewind reproduce pfa --json - | jq '.claims[] | {id, holds}'
+    """
+    if paper not in PAPERS:
+        hint = did_you_mean(paper.lower(), PAPERS) or f"use one of {', '.join(PAPERS)}"
+        raise typer.BadParameter(f"no experiments are named {paper!r}; {hint}", param_hint="PAPER")
+    folder = out or Path("out") / paper
+    folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made comes to light before any work
+    with _progress(paper) as progress:
+        found = PAPERS[paper](Request(folder, seed, quick, progress))
+    to_screen = json is not None and str(json) == "-"
+    console = Console(stderr=to_screen)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    print_report(found.report, console)
+    if to_screen:
+        typer.echo(orjson.dumps(found.report.plain(), option=orjson.OPT_INDENT_2).decode())
+    else:
+        file = json or folder / "claims.json"
+        write_report(found.report, file)
+        typer.echo(f"wrote {file}", err=True)
+    if found.pictures:
+        typer.echo(f"wrote {len(found.pictures)} figures to {folder}", err=True)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Report]:
+    """A bar on the error stream, if that is a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)

@@ -1,0 +1,98 @@
+"""`tradewind validate`: whether a file is sound, and what is in it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from tradewind.formats.errors import FormatError, FormatErrors
+from tradewind.formats.feasible import check_feasible
+from tradewind.formats.load import Document, load, load_machines
+from tradewind.model.machine import MachineType
+from tradewind.model.scenario import Generated, Scenario
+from tradewind.model.workflow import Workflow
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Workflows, machine types or scenarios, of any format.")],
+    machines: Annotated[
+        Path | None, typer.Option(help="Machine types; then tasks that none of them can run are an error.")
+    ] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
+) -> None:
+    """Check files, and say what is in them; all that is wrong is told with its line.
+
+    Examples:
+
+    - `tradewind validate montage.yaml`
+    - `tradewind validate *.yaml --machines machines.yaml`
+    - `tradewind validate Montage_25.xml.gz --json`
+    """
+    kinds = None if machines is None else load_machines(machines)
+    findings: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            document = load(file, lenient=lenient)
+            _check_machines(document, kinds)
+        except FormatError as error:
+            findings.append({"file": str(file), "ok": False, **_problems(error)})
+            if not as_json:
+                typer.echo(f"error: {error}", err=True)
+        else:
+            findings.append({"file": str(file), "ok": True, "format": document.format, **_content(document)})
+            if not as_json:
+                typer.echo(f"{file}: ok, {document.format} {_words(_content(document))}")
+    if as_json:
+        typer.echo(orjson.dumps(findings, option=orjson.OPT_INDENT_2).decode())
+    if not all(finding["ok"] for finding in findings):
+        raise typer.Exit(2)
+
+
+def _check_machines(document: Document, kinds: tuple[MachineType, ...] | None) -> None:
+    if kinds is not None and isinstance(document.content, Workflow):
+        check_feasible(document.content, kinds, file=document.file, line_of=document.line_of)
+
+
+def _content(document: Document) -> dict[str, Any]:
+    """What a file holds, in numbers."""
+    match document.content:
+        case Workflow() as workflow:
+            return {
+                "kind": "workflow",
+                "tasks": len(workflow.tasks),
+                "edges": sum(map(len, workflow.parents)),
+                "levels": max(workflow.levels()) + 1,
+            }
+        case Scenario() as scenario:
+            counts = [work.count if isinstance(work, Generated) else len(work.workflows) for work in scenario.workload]
+            return {
+                "kind": "scenario",
+                "workflows": sum(counts),
+                "machine types": len(scenario.machines),
+                "tenants": len(scenario.tenants),
+                "policy": scenario.policy,
+            }
+        case machines:
+            return {"kind": "machines", "machine types": len(machines)}
+
+
+def _words(content: dict[str, Any]) -> str:
+    """Numbers as people say them: `workflow: 25 tasks, 45 edges, 9 levels`."""
+    counted = [
+        f"{value:,} {name.removesuffix('s') if value == 1 else name}"
+        for name, value in content.items()
+        if isinstance(value, int)
+    ]
+    policy = [f"policy {content['policy']}"] if "policy" in content else []
+    return f"{content['kind']}: {', '.join(counted + policy)}"
+
+
+def _problems(error: FormatError) -> dict[str, Any]:
+    problems = error.problems if isinstance(error, FormatErrors) else (error,)
+    told = [
+        {"file": each.file, "line": each.line, "place": each.place, "reason": each.reason, "remedy": each.remedy}
+        for each in problems
+    ]
+    return {"problems": told, "count": error.count if isinstance(error, FormatErrors) else 1}

@@ -1,0 +1,243 @@
+"""A program made ready to be unfolded: who waits for whom in each body, and who follows whom in a chain.
+
+All of this is worked out once for each program, so that a finished chain costs no more than what it enables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tradewind.core.chains.order import followers
+from tradewind.model.action import Action, Container, Json, Shell
+from tradewind.model.expression import OPEN, Expression, template
+from tradewind.model.program import Program, Step
+from tradewind.model.scope import loop_names, names_before, names_in, names_to_start, unfolded
+
+
+class ProgramError(ValueError):
+    """A program that makes no sense: unknown names, cycles, programs that are not there."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A step at its place in a body."""
+
+    step: Step
+    at: int
+    waits: int = 0
+    """How many steps of the same body must have ended before it can start."""
+    outer: tuple[tuple[int, int], ...] = ()
+    """Steps of bodies around it that may still be on their way when its body begins: levels up, and place there."""
+    children: list[int] = field(default_factory=list)
+    """Who waits for it in the same body."""
+    follower: int = -1
+    """Who follows it in its chain."""
+    before: frozenset[int] = frozenset()
+    """Steps of the same body whose outputs must be known before it can be made part of a chain."""
+    body: "Body | None" = None
+    action: Action | None = None
+    """With names for expressions in its command."""
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    """Those of the step."""
+    generated: Mapping[str, str] = field(default_factory=dict)
+    """Expressions in its command, made into inputs."""
+
+
+@dataclass(slots=True)
+class Body:
+    """Steps that are run together: those of a program, of a group, or of a loop for one of its items."""
+
+    program: Program
+    parts: list[Part]
+    places: Mapping[str, int]
+    gives: Mapping[str, Json]
+    path: str
+    """Where it stands in its program, for people."""
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The bodies around the one that is being prepared."""
+
+    places: Mapping[str, int]
+    outer: "_Scope | None"
+    variables: frozenset[str]
+    ended: frozenset[str]
+    """Steps of bodies around that have surely ended when this body begins."""
+
+    def find(self, name: str) -> tuple[int, int] | None:
+        """How many levels up a step is, and its place there."""
+        scope: _Scope | None = self
+        levels = 0
+        while scope is not None:
+            if name in scope.variables:
+                return None
+            if name in scope.places:
+                return levels, scope.places[name]
+            scope, levels = scope.outer, levels + 1
+        raise ProgramError(f"nothing is named {name!r}")
+
+
+def prepare(program: Program) -> Body:
+    """The body of a program, with all bodies inside it."""
+    return _prepare(program, program.steps, program.outputs, None, frozenset({"params"}), frozenset(), program.name)
+
+
+def _prepare(
+    program: Program,
+    steps: Sequence[Step],
+    gives: Mapping[str, Json],
+    outer: _Scope | None,
+    variables: frozenset[str],
+    ended: frozenset[str],
+    path: str,
+) -> Body:
+    steps = [unfolded(step, program) for step in steps]
+    steps = _arranged(steps, path)
+    places = {step.id: at for at, step in enumerate(steps)}
+    scope = _Scope(places, outer, variables, ended)
+    parts = [Part(step, at) for at, step in enumerate(steps)]
+    body = Body(program, parts, places, gives, path)
+    beyond: dict[str, int] = {}
+    rows: list[list[int]] = []
+    starts: list[list[int]] = []
+    for part in parts:
+        try:
+            rows.append(_row(names_in(part.step), scope, beyond))
+            starts.append(_row(names_to_start(part.step), scope, beyond))
+            _connect(part, scope, parts)
+        except ProgramError as error:
+            raise ProgramError(f"{path}.{part.step.id}: {error}") from None
+    _follow(parts, rows, starts, len(beyond))
+    for part in parts:
+        _fill_in(part, body, scope, rows)
+    return body
+
+
+def _row(names: frozenset[str], scope: _Scope, beyond: dict[str, int]) -> list[int]:
+    """Places of names; steps of outer bodies that may not have ended yet count from -1 downwards."""
+    row = []
+    for name in sorted(names):
+        found = scope.find(name)
+        if found is None:
+            continue
+        levels, at = found
+        if levels == 0:
+            row.append(at)
+        elif name not in scope.ended:
+            row.append(beyond.setdefault(name, -1 - len(beyond)))
+    return row
+
+
+def _connect(part: Part, scope: _Scope, parts: list[Part]) -> None:
+    outer: list[tuple[int, int]] = []
+    for name in sorted(names_to_start(part.step)):
+        found = scope.find(name)
+        if found is not None and found[0] == 0:
+            part.waits += 1
+            parts[found[1]].children.append(part.at)
+        elif found is not None and name not in scope.ended:
+            outer.append(found)
+    part.outer = tuple(outer)
+    known = (scope.find(name) for name in names_before(part.step))
+    part.before = frozenset(found[1] for found in known if found is not None and found[0] == 0)
+
+
+def _follow(parts: list[Part], rows: list[list[int]], starts: list[list[int]], beyond: int) -> None:
+    def fit(one: int, other: int) -> bool:
+        if one < beyond:
+            return False
+        first, second = parts[one - beyond].step, parts[other - beyond].step
+        return _can_share(first) and _can_share(second) and first.requirement == second.requirement
+
+    # Steps of outer bodies stand before those of this one, for all that is known about them is who waits for them.
+    shifted = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in rows]
+    begin = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in starts]
+    for one, other in enumerate(followers(shifted, fit, begin)):
+        if other >= 0:
+            parts[one - beyond].follower = other - beyond
+
+
+def _can_share(step: Step) -> bool:
+    return step.action is not None and not step.alone and step.total is None
+
+
+def _fill_in(part: Part, body: Body, scope: _Scope, rows: list[list[int]]) -> None:
+    """Prepare what is inside a step."""
+    step, program = part.step, body.program
+    path = f"{body.path}.{step.id}"
+    if step.include:
+        included = program.includes.get(step.include)
+        if included is None:
+            raise ProgramError(f"{path}: no program named {step.include!r} is included")
+        part.body = prepare(included)
+    elif step.steps:
+        ended = scope.ended | _ended_before(part, body, rows) | names_to_start(step)
+        part.body = _prepare(program, step.steps, step.gives, scope, loop_names(step.loop), ended, path)
+    elif step.action is None:
+        raise ProgramError(f"{path}: has nothing to do")
+    part.inputs = dict(step.inputs)
+    part.action, part.generated = _with_names(step)
+
+
+def _ended_before(part: Part, body: Body, rows: list[list[int]]) -> frozenset[str]:
+    """The steps of a body that have surely ended when a part of it starts."""
+    waiting = [body.places[name] for name in names_to_start(part.step) if name in body.places]
+    found: set[int] = set()
+    while waiting:
+        at = waiting.pop()
+        if at >= 0 and at not in found:
+            found.add(at)
+            waiting.extend(rows[at])
+    return frozenset(body.parts[at].step.id for at in found)
+
+
+def _with_names(step: Step) -> tuple[Action | None, dict[str, str]]:
+    """The step's action with a name in the place of each expression in its command, and what the names stand for."""
+    action = step.action
+    if not isinstance(action, Shell | Container) or OPEN not in action.command:
+        return action, {}
+    names: dict[str, str] = {}
+    pieces: list[str] = []
+    for piece in template(action.command).parts:
+        if isinstance(piece, Expression):
+            if piece.text in step.inputs:
+                name = piece.text
+            else:
+                name = names.get(piece.text) or _fresh(step.inputs, names)
+                names[piece.text] = name
+            pieces.append(f"{{{{ {name} }}}}")
+        else:
+            pieces.append(piece)
+    command = "".join(pieces)
+    generated = {name: f"{OPEN} {text} }}}}" for text, name in names.items()}
+    return (Shell(command) if isinstance(action, Shell) else Container(action.image, command)), generated
+
+
+def _fresh(inputs: Mapping[str, Json], names: Mapping[str, str]) -> str:
+    number = len(names) + 1
+    while f"_{number}" in inputs:
+        number += 1000
+    return f"_{number}"
+
+
+def _arranged(steps: Sequence[Step], path: str) -> list[Step]:
+    """Steps in an order in which each stands after those it looks at, as near to the given one as possible."""
+    places = {step.id: at for at, step in enumerate(steps)}
+    if len(places) < len(steps):
+        raise ProgramError(f"{path}: two steps have the same id")
+    rows = [sorted(places[name] for name in names_in(step) if name in places) for step in steps]
+    left = [len(row) for row in rows]
+    children: list[list[int]] = [[] for _ in steps]
+    for at, row in enumerate(rows):
+        for parent in row:
+            children[parent].append(at)
+    order = [at for at, count in enumerate(left) if count == 0]
+    for at in order:  # grows while it is walked
+        for child in children[at]:
+            left[child] -= 1
+            if left[child] == 0:
+                order.append(child)
+    if len(order) < len(steps):
+        stuck = ", ".join(step.id for at, step in enumerate(steps) if left[at] > 0)
+        raise ProgramError(f"{path}: steps wait for each other: {stuck}")
+    return [steps[at] for at in order]

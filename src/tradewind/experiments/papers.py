@@ -1,0 +1,9 @@
+"""The papers whose experiments can be run again, by the name of their system."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from tradewind.experiments import pfa
+from tradewind.experiments.request import Reproduction, Request
+
+PAPERS: Mapping[str, Callable[[Request], Reproduction]] = MappingProxyType({"pfa": pfa.reproduce})

@@ -1,0 +1,31 @@
+"""What is asked of the reproduction of a paper; the same for every paper."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tradewind.experiments.claims import Report
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Called with how many steps are done, how many there are, and what was done last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How much to run, from which seed, and where pictures go."""
+
+    out: Path
+    seed: int = 0
+    is_quick: bool = False
+    progress: Progress = lambda _done, _total, _label: None
+    workers: int = 0
+    """How many processes; 0: as many as there are processors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What came of it."""
+
+    report: Report
+    pictures: tuple[Path, ...]

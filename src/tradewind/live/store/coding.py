@@ -1,0 +1,146 @@
+"""How values become text and bytes: the same in every store, so that what one refuses the others refuse too.
+
+JSON goes through orjson; what it cannot write (numbers beyond 64 bits, text that is not Unicode) goes through the standard
+library, which escapes it. It is kept as text rather than in a database's own type, for that of PostgreSQL refuses some
+of it.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import orjson
+
+from tradewind.live.store.rows import AttemptRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
+from tradewind.model.action import Json
+
+Plain: TypeAlias = Sequence[Any]
+"""A row of None, int, float, str and bytes."""
+
+Record: TypeAlias = dict[str, Any]
+"""A record of the log, as `tradewind.core.log.Encoder` makes it."""
+
+
+def to_text(value: Json) -> str:
+    """A value as JSON."""
+    try:
+        return orjson.dumps(value, default=_mapping).decode()
+    except TypeError:
+        return json.dumps(value, default=_mapping)
+
+
+def from_text(text: str) -> Json:
+    """The value that some JSON stands for."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)
+
+
+def maybe_text(value: Json | None) -> str | None:
+    """A value as JSON, where there is one."""
+    return None if value is None else to_text(value)
+
+
+def maybe_value(text: str | None) -> Json | None:
+    """The value that some JSON stands for, where there is any."""
+    return None if text is None else from_text(text)
+
+
+def clean(text: str) -> str:
+    """Text that every database takes: no zero bytes, no halves of characters."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def pack(records: Iterable[Record]) -> bytes:
+    """The records of a batch as a log row's payload."""
+    kept = list(records)
+    try:
+        text = orjson.dumps(kept, default=_mapping)
+    except TypeError:
+        text = json.dumps(kept, default=_mapping).encode()
+    return zlib.compress(text, 1)
+
+
+def unpack(payload: bytes) -> list[Record]:
+    """The records of a log row's payload."""
+    text = zlib.decompress(payload)
+    try:
+        return orjson.loads(text)  # type: ignore[no-any-return]  # a list is what was packed
+    except ValueError:
+        return json.loads(text)  # type: ignore[no-any-return]
+
+
+def records_of(run: int | None, payloads: Iterable[bytes]) -> Iterator[Record]:
+    """The records that speak of a run, or all of them, in the order of the log."""
+    units: set[int] = set()
+    for payload in payloads:
+        for record in unpack(payload):
+            if run is None or record.get("run") == run:
+                if "unit" in record:
+                    units.add(record["unit"])
+                yield record
+            elif "run" not in record and record.get("unit") in units:
+                yield record
+
+
+def plain_run(row: RunRow) -> Plain:
+    """A run as it is stored: the head, then parameters, generator and document."""
+    return (*row[:2], clean(row.name), *row[3:9], to_text(row.parameters), maybe_text(row.generator), row.document)
+
+
+def plain_run_change(row: RunChange) -> Plain:
+    """A run's change as it is stored, the generator last."""
+    return (*row[:5], maybe_text(row.generator))
+
+
+def plain_units(rows: Iterable[UnitRow]) -> list[Plain]:
+    """Units as they are stored."""
+    return [
+        (*row[:2], clean(row.chain), *row[3:11], maybe_text(row.results), clean(row.message) if row.message else "")
+        for row in rows
+    ]
+
+
+def plain_unit_changes(rows: Iterable[UnitChange]) -> list[Plain]:
+    """Units' changes as they are stored; most have neither results nor a message, and stay as they are."""
+    return [
+        row if row[9] is None and not row[10] else (*row[:9], maybe_text(row[9]), clean(row[10])) for row in rows
+    ]
+
+
+def plain_machine(row: MachineRow) -> Plain:
+    """A machine as it is stored."""
+    return (*row[:8], clean(row.because))
+
+
+def plain_attempt(row: AttemptRow) -> Plain:
+    """An attempt as it is stored."""
+    return (*row[:7], clean(row.reason), clean(row.folder), *row[9:])
+
+
+def run_row(row: Plain) -> RunRow:
+    """A run as it was saved."""
+    return RunRow(*row[:9], from_text(row[9]), maybe_value(row[10]), bytes(row[11]))
+
+
+def unit_row(row: Plain) -> UnitRow:
+    """A unit as it was saved."""
+    if row[11] is None:
+        return UnitRow(*row)
+    return UnitRow(*row[:11], from_text(row[11]), row[12])
+
+
+def values_of(rows: Iterable[Plain]) -> dict[str, Json]:
+    """Named values as they were saved."""
+    return {name: from_text(text) for name, text in rows}
+
+
+def _mapping(value: object) -> Json:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+

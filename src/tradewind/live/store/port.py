@@ -1,0 +1,170 @@
+"""The port of the store: its verbs, and what goes in and comes out.
+
+A driver collects what a batch of events has changed and saves it in one transaction, before it carries out the commands.
+Every verb blocks, and may be called from any thread. Saving a batch twice is the same as saving it once, so that a save
+whose outcome is unknown is simply repeated.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from tradewind.live.store.coding import Record
+from tradewind.live.store.rows import (
+    AttemptRow,
+    ChargeRow,
+    LogRow,
+    MachineRow,
+    RunChange,
+    RunHead,
+    RunRow,
+    UnitChange,
+    UnitRow,
+)
+from tradewind.model.action import Json
+from tradewind.model.units import DAY, Duration, Money, Time
+
+Durability: TypeAlias = Literal["strict", "relaxed"]
+"""What survives once `save` has returned.
+
+| | strict | relaxed |
+|---|---|---|
+| the process is killed | everything | everything |
+| the host fails, on SQLite | everything | all but the last batches, back to the last checkpoint (about 16 MB of changes) |
+| the database server crashes | everything | all but about the last second |
+
+Neither ever leaves half a batch or a damaged store. After a loss, attempts that had been recorded may be started again
+under the same number: choose `relaxed` only where machines die together with the store, or running twice is harmless.
+A synced commit takes some milliseconds; batches of a hundred changes or more hide it.
+"""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one batch has changed; each run, unit and machine appears once, as it stands in the end."""
+
+    new_runs: list[RunRow] = field(default_factory=list)
+    runs: list[RunChange] = field(default_factory=list)
+    """Of runs that were saved before."""
+    new_units: list[UnitRow] = field(default_factory=list)
+    units: list[UnitChange] = field(default_factory=list)
+    """Of units that were saved before."""
+    machines: list[MachineRow] = field(default_factory=list)
+    """New or changed."""
+    charges: list[ChargeRow] = field(default_factory=list)
+    attempts: list[AttemptRow] = field(default_factory=list)
+    log: list[LogRow] = field(default_factory=list)
+    memories: dict[str, Json] = field(default_factory=dict)
+    """What policies remember, by their name."""
+    notes: dict[str, Json] = field(default_factory=dict)
+    """Whatever else the driver wants to find again, by name: budgets, the random generator's state."""
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+class Numbers(NamedTuple):
+    """The smallest numbers never used."""
+
+    run: int = 0
+    unit: int = 0
+    machine: int = 0
+    charge: int = 0
+    seq: int = 0
+
+
+class Spent(NamedTuple):
+    """All that a tenant was ever charged and paid back, pruned or not."""
+
+    charged: Money = 0
+    refunded: Money = 0
+
+
+@dataclass(slots=True)
+class Saved:
+    """All that is needed to rebuild the core."""
+
+    runs: list[RunRow]
+    """Active ones, by number."""
+    units: list[UnitRow]
+    """All units of the active runs, by run and number."""
+    machines: list[MachineRow]
+    """Those held, by number."""
+    charges: list[ChargeRow]
+    """Since the time asked for, by number."""
+    spent: dict[str, Spent]
+    memories: dict[str, Json]
+    notes: dict[str, Json]
+    next: Numbers
+
+
+class RunDetail(NamedTuple):
+    """A run with all that is known of it."""
+
+    run: RunRow
+    units: list[UnitRow]
+    attempts: list[AttemptRow]
+
+
+class Lease(NamedTuple):
+    """The right to write as the leader of a name; void as soon as anybody has taken a newer one."""
+
+    name: str
+    token: int
+
+
+class Pruned(NamedTuple):
+    """How much was removed."""
+
+    runs: int = 0
+    units: int = 0
+    machines: int = 0
+    charges: int = 0
+    batches: int = 0
+    """Of the log."""
+
+
+class Store(Protocol):
+    """Keeps what must survive."""
+
+    def save(self, changes: Changes, lease: Lease | None = None) -> None:
+        """Write a batch in one transaction, all of it or nothing.
+
+        Raises `LostLeaseError` if the lease is no longer the newest of its name (without a lease nothing is checked),
+        and `StoreUnavailableError` if the batch cannot be written now and should be saved again later.
+        """
+
+    def load(self, *, charges_since: Time = 0) -> Saved:
+        """All that is active, as of one instant."""
+
+    def runs(self, *, tenant: str | None = None, status: str | None = None, limit: int = 100) -> list[RunHead]:
+        """The latest runs, newest first."""
+
+    def run(self, id: str) -> RunDetail | None:
+        """A run by its id, active or ended; None: there is none."""
+
+    def log(self, run: int | None = None) -> Iterator[Record]:
+        """The log of a run, or of everything, read batch by batch."""
+
+    def prune(self, *, before: Time, keep: int = 0, interval: Duration = DAY) -> Pruned:
+        """Forget runs that ended before a time, but never the newest `keep` of those that ended.
+
+        With them go machines, charges and log batches older than all that is left; charges stay for another `interval`,
+        which should be as long as the longest budget interval, for they still count against it.
+        """
+
+    def take_lease(self, name: str, holder: str, until: Time, now: Time) -> Lease | None:
+        """Become the leader if nobody else is at this time; None: somebody is.
+
+        Clocks decide only how soon another may lead. That no two leaders write is ensured by `save`, whatever the clocks.
+        """
+
+    def renew_lease(self, lease: Lease, until: Time) -> bool:
+        """Stay the leader for longer; False: somebody else leads by now."""
+
+    def drop_lease(self, lease: Lease) -> None:
+        """Let somebody else lead at once."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+

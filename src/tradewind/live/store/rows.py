@@ -1,0 +1,168 @@
+"""Rows: the nouns of the store, as plain tuples in the order of their columns.
+
+Runs, units, machines and charges are numbered by the driver and a number is never used again, not even after pruning.
+Times are microseconds, money is micro-units (see `tradewind.model.units`); states are those of
+`tradewind.core.transitions`. What never changes is saved once with the whole row; later changes carry the rest.
+"""
+
+from typing import NamedTuple
+
+from tradewind.model.action import Json
+from tradewind.model.units import Money, Time
+
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's: in the order of their values, without those that look alike."""
+
+
+class RunRow(NamedTuple):
+    """A workflow that was handed in."""
+
+    number: int
+    id: str
+    """What people call it by; see `run_id`."""
+    name: str
+    tenant: str
+    priority: int
+    deadline: Time | None
+    submitted: Time
+    ended: Time | None
+    """None: active; only active runs are loaded again."""
+    status: str
+    """`active`, `done`, `failed` or `cancelled`."""
+    parameters: Json
+    generator: Json | None
+    """Saved state of the chain generator; None: there is none, or it is rebuilt from the units' results."""
+    document: bytes
+    """The workflow, in whatever form the driver reads it back."""
+
+
+class RunChange(NamedTuple):
+    """How a run stands now."""
+
+    number: int
+    priority: int
+    deadline: Time | None
+    ended: Time | None
+    status: str
+    generator: Json | None = None
+    """None: as it was."""
+
+
+class UnitRow(NamedTuple):
+    """A unit of placement: a chain, and how it stands."""
+
+    run: int
+    number: int
+    chain: str
+    tasks: bytes | None
+    """What is needed to make it anew where it came from a generator; None: its place in the document suffices."""
+    state: int
+    attempt: int = 0
+    failures: int = 0
+    lost: int = 0
+    """How many machines were lost under it."""
+    machine: int | None = None
+    started: Time | None = None
+    ended: Time | None = None
+    results: Json | None = None
+    message: str = ""
+    """Why it stands so, in a line, for people."""
+
+
+class UnitChange(NamedTuple):
+    """How a unit stands now."""
+
+    run: int
+    number: int
+    state: int
+    attempt: int = 0
+    failures: int = 0
+    lost: int = 0
+    machine: int | None = None
+    started: Time | None = None
+    ended: Time | None = None
+    results: Json | None = None
+    message: str = ""
+
+
+class MachineRow(NamedTuple):
+    """A machine that was acquired; always saved whole."""
+
+    number: int
+    kind: str
+    tenant: str
+    state: int
+    acquired: Time
+    expected: Time
+    paid_until: Time
+    released: Time | None = None
+    """When it was given back or lost; None: held, and loaded again."""
+    because: str = ""
+
+
+class ChargeRow(NamedTuple):
+    """Money reserved for a machine, or paid back; saved once."""
+
+    number: int
+    machine: int
+    tenant: str
+    at: Time
+    amount: Money
+    """Never negative."""
+    refund: bool = False
+
+
+class AttemptRow(NamedTuple):
+    """An attempt that has ended; saved once."""
+
+    run: int
+    unit: int
+    attempt: int
+    machine: int
+    started: Time
+    ended: Time
+    outcome: str
+    """`done`, a cause of failure (see `tradewind.live.port.Broke`), `lost` or `cancelled`."""
+    reason: str = ""
+    folder: str = ""
+    cpu: float = 0.0
+    """Seconds of processor time."""
+    memory: int = 0
+    """Most bytes resident at once."""
+
+
+class LogRow(NamedTuple):
+    """The records of a batch of events and of what the core did about them; saved once."""
+
+    first: int
+    """`seq` of the first event, unique."""
+    last: int
+    at: Time
+    """When the last event became true; never falls from one batch to the next."""
+    payload: bytes
+    """See `tradewind.live.store.coding.pack`."""
+
+
+class RunHead(NamedTuple):
+    """A run in a list: all but what is large."""
+
+    number: int
+    id: str
+    name: str
+    tenant: str
+    priority: int
+    deadline: Time | None
+    submitted: Time
+    ended: Time | None
+    status: str
+    units: dict[int, int]
+    """How many units stand in each state."""
+
+
+def run_id(at: Time, number: int) -> str:
+    """A short name for a run that sorts by time: the second of its submission, then its number."""
+    seconds, text = at // 1_000_000, ""
+    while seconds:
+        seconds, digit = divmod(seconds, 32)
+        text = _LETTERS[digit] + text
+    return f"{text:0>7}-{number}"

@@ -1,0 +1,78 @@
+"""Containers: the command line that runs one, and the removal of those that a killed worker has left.
+
+A container of Docker is no descendant of ours, so that neither signals nor the keeper's adoption reach it. Each carries
+its machine's and its attempt's label, and a note on disk tells the keeper which tool to ask for them.
+"""
+# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+
+import os
+import shutil
+
+from tradewind.live.worker.failure import Failure
+from tradewind.live.worker.wire import PackedOrder
+
+TOOLS = ("podman", "docker", "apptainer")
+
+
+def words(
+    tool: str, image: str, command: str, order: PackedOrder, folder: str, variables: dict[str, str], label: str
+) -> list[str]:
+    """The command line that runs a shell command in a container, in the attempt's folder."""
+    folders = [folder, *([order.checkpoint] if order.checkpoint else [])]
+    if tool == "apptainer":
+        binds = [word for each in folders for word in ("--bind", each)]
+        exports = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+        source = image if "://" in image or os.path.exists(image) else f"docker://{image}"
+        return [tool, "exec", *binds, "--pwd", folder, *exports, source, "/bin/sh", "-c", command]
+    user = [] if tool == "podman" else ["--user", f"{os.getuid()}:{os.getgid()}"]
+    memory = ["--memory", str(order.memory)] if order.memory else []
+    return [
+        *(tool, "run", "--rm", "--label", f"tradewind={label}", "--label", f"tradewind.machine={_machine(label)}"),
+        *(*user, *memory, "--cpus", str(order.cpus), "--workdir", folder),
+        *(word for each in folders for word in ("--volume", f"{each}:{each}")),
+        *(word for name in variables for word in ("--env", name)),
+        *("--entrypoint", "/bin/sh", image, "-c", command),
+    ]
+
+
+def tool() -> str:
+    """The first tool that is installed."""
+    for name in TOOLS:
+        if shutil.which(name):
+            return name
+    raise Failure("start", f"container: none of {', '.join(TOOLS)} is installed")
+
+
+def note(root: str, machine: str, name: str) -> None:
+    """Remember on disk that a machine runs containers with a tool."""
+    path = _note(root, machine)
+    if name != "apptainer" and not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(name)
+
+
+def remove(name: str, label: str) -> int:
+    """Have the containers with a label removed by a process of the returned number."""
+    script = f"{name} ps -aq --filter label={label} | xargs -r {name} rm -f"
+    null = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
+    return os.posix_spawn("/bin/sh", ["sh", "-c", script], os.environ, file_actions=null)
+
+
+def remove_left(root: str, machine: str) -> int:
+    """Have the containers of a machine that is gone removed by a process of the returned number; 0: it had none."""
+    path = _note(root, machine)
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
+            name = file.read()
+        os.unlink(path)
+    except OSError:
+        return 0
+    return remove(name, f"tradewind.machine={machine}")
+
+
+def _machine(label: str) -> str:
+    return label.partition(".")[0]
+
+
+def _note(root: str, machine: str) -> str:
+    return os.path.join(root, f"containers-{machine}")

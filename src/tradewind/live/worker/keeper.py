@@ -1,0 +1,137 @@
+"""The keeper: parent of all workers of an engine, which outlives them and the control plane to leave nothing behind.
+
+Workers are forked from it, for its modules are loaded and its memory is small: a machine is up in a few milliseconds.
+Whatever a dead worker's tasks were is adopted by the keeper and killed, without any worker having to name its tasks.
+When the engine's end of the socket closes, in whatever way the control plane ended, all workers and tasks end too.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any, NoReturn
+
+from tradewind.live.worker import containers, processes
+from tradewind.live.worker.alarm import Alarm
+from tradewind.live.worker.wire import Link, Settings
+from tradewind.live.worker.worker import Worker
+
+PATIENCE = 3.0
+"""Seconds that workers have to end by themselves once the engine is gone."""
+
+
+class Keeper:
+    """Starts and kills workers as the engine says."""
+
+    def __init__(self, engine: socket.socket) -> None:
+        self._engine = engine
+        self._link = Link(engine)
+        self._alarm = Alarm()
+        self._pid = os.getpid()
+        self._sockets: list[int] = []
+        self._pids: dict[int, int] = {}
+        self._machines: dict[int, int] = {}
+        self._cleaners: set[int] = set()
+        self._settings = Settings(5.0, 1 << 26, 0.5, ".", [])
+
+    def run(self) -> None:
+        """Serve until the engine is gone, then end all that is left."""
+        poll = select.poll()
+        poll.register(self._engine, select.POLLIN)
+        poll.register(self._alarm.fileno(), select.POLLIN)
+        ends = None
+        while ends is None or (self._left() and time.monotonic() < ends + PATIENCE):
+            ready = [file for file, _ in poll.poll(None if ends is None else 100)]
+            self._alarm.clear()
+            if self._engine.fileno() in ready and not self._read():
+                poll.unregister(self._engine)
+                ends = time.monotonic()
+            self._reap()
+            if ends is not None and time.monotonic() > ends + PATIENCE / 2:
+                for pid in self._machines:
+                    processes.kill(pid, signal.SIGKILL)
+
+    def _read(self) -> bool:
+        try:
+            data, files, _, _ = socket.recv_fds(self._engine, 1 << 16, 250)
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        self._sockets += files
+        if not data:
+            return False
+        for message in self._link.take(data):
+            self._obey(message)
+        return True
+
+    def _obey(self, message: tuple[Any, ...]) -> None:
+        if message[0] == "start":
+            self._start(message[1], self._sockets.pop(0))
+        elif message[0] == "kill":
+            if message[1] in self._pids:
+                processes.kill(self._pids[message[1]], signal.SIGKILL)
+        else:
+            self._settings = Settings(*message[1])
+            sys.path[:] = self._settings.path
+
+    def _start(self, machine: int, file: int) -> None:
+        try:
+            pid = os.fork()
+        except OSError as problem:  # the engine sees the socket close
+            print(f"no worker for machine {machine}: {problem}", file=sys.stderr)
+            os.close(file)
+            return
+        if pid == 0:
+            self._become_worker(machine, socket.socket(fileno=file))
+        os.close(file)
+        self._pids[machine] = pid
+        self._machines[pid] = machine
+
+    def _become_worker(self, machine: int, sock: socket.socket) -> NoReturn:
+        try:
+            processes.die_with(self._pid, signal.SIGTERM)
+            self._alarm.close()
+            self._engine.close()
+            for file in self._sockets:
+                os.close(file)
+            Worker(sock, self._name(machine), self._settings).run()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+
+    def _reap(self) -> None:
+        """Bury the dead, and kill what fell to us when a worker died."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            machine = self._machines.pop(pid, None)
+            if machine is not None:
+                del self._pids[machine]
+                self._cleaners.add(containers.remove_left(self._settings.root, self._name(machine)))
+            self._cleaners.discard(pid)
+        for pid in processes.own_children(self._pid):
+            if pid not in self._machines and pid not in self._cleaners:
+                processes.kill(pid, signal.SIGKILL)
+
+    def _name(self, machine: int) -> str:
+        return f"{self._pid}-{machine}"  # unique on this host
+
+    def _left(self) -> bool:
+        return bool(self._machines or processes.own_children(self._pid))
+
+
+def keep(engine: socket.socket) -> None:
+    """Be a keeper until the engine is gone."""
+    processes.adopt_orphans()
+    gc.freeze()  # keeps pages shared with the workers
+    Keeper(engine).run()

@@ -1,0 +1,109 @@
+"""What a call leaves behind: files found by pattern, and values read from its output, its files or its return."""
+# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tradewind.live.worker.failure import Failure
+from tradewind.live.worker.wire import PackedCall
+
+LARGEST = 16 << 20
+"""Bytes of a file that is read as a value."""
+
+OURS = frozenset(("command.sh", "out", "err", "exitcode"))
+"""Files that a pattern does not find: they are no work of the call."""
+
+
+def collect(call: PackedCall, folder: str, returned: Any = None) -> dict[str, Any]:
+    """The outputs of a call by name; a `Failure` names the first that is missing."""
+    found = {}
+    for name, (path, many, value) in call.outputs.items():
+        if not value:
+            found[name] = _files(name, path, folder, many=many)
+        elif value == "stdout":
+            found[name] = _read(name, os.path.join(folder, "out")).strip()
+        elif value == "json":
+            lines = _read(name, os.path.join(folder, "out")).strip().splitlines()
+            found[name] = _parsed(name, lines[-1] if lines else "", "the last line of stdout")
+        elif value == "return":
+            sole = sum(each == "return" for _, _, each in call.outputs.values()) == 1
+            found[name] = _returned(name, returned, sole=sole)
+        else:
+            found[name] = _parsed(name, _read(name, os.path.join(folder, value)), value)
+    return found
+
+
+def _files(name: str, pattern: str, folder: str, *, many: bool) -> str | list[str]:
+    if not any(sign in pattern for sign in "*?["):
+        path = os.path.join(folder, pattern)
+        paths = [path] if os.path.exists(path) else []
+    else:
+        import glob  # noqa: PLC0415 - seldom needed
+
+        names = glob.glob(pattern, root_dir=folder, recursive=True)
+        paths = sorted(os.path.join(folder, each) for each in names if each not in OURS)
+    if not paths:
+        raise Failure("missing", f"output {name!r}: no file {pattern!r} was left behind")
+    if many:
+        return paths
+    if len(paths) > 1:
+        raise Failure("missing", f"output {name!r}: {pattern!r} should be one file, but {len(paths)} match")
+    return paths[0]
+
+
+def _returned(name: str, value: Any, *, sole: bool) -> Any:
+    if isinstance(value, Mapping) and name in value:
+        return plain(value[name], name)
+    if sole:
+        return plain(value, name)
+    raise Failure("missing", f"output {name!r}: the function returned no mapping with this entry")
+
+
+def plain(value: Any, name: str) -> Any:
+    """A value as JSON knows it: exact types, lists for tuples, text for paths."""
+    kind = type(value)
+    if value is None or kind in (str, bool, float):
+        return value
+    if isinstance(value, int):
+        if -(1 << 63) <= value < 1 << 64:
+            return bool(value) if kind is bool else int(value)
+        raise Failure("error", f"output {name!r}: {value} has more than 64 bits")
+    if isinstance(value, Mapping):
+        return {_key(key, name): plain(each, name) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each, name) for each in value]
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):  # arrays and their scalars
+        return plain(value.tolist(), name)
+    raise Failure("error", f"output {name!r}: a {kind.__name__} cannot be written as JSON")
+
+
+def _key(key: Any, name: str) -> str:
+    if not isinstance(key, str):
+        raise Failure("error", f"output {name!r}: the key {key!r} of a mapping is not text")
+    return str.__str__(key)
+
+
+def _read(name: str, path: str) -> str:
+    try:
+        if os.stat(path).st_size > LARGEST:
+            raise Failure("missing", f"output {name!r}: {path} is larger than {LARGEST >> 20} MiB")
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return file.read()
+    except OSError as problem:
+        raise Failure("missing", f"output {name!r}: cannot read {path}: {problem.strerror}") from None
+
+
+def _parsed(name: str, content: str, where: str) -> Any:
+    import json  # noqa: PLC0415 - seldom needed
+
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise Failure("missing", f"output {name!r}: {where} is not JSON") from None

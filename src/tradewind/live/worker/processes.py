@@ -1,0 +1,135 @@
+"""What the kernel knows about processes: who descends from whom, what they use, and who must die with whom.
+
+On Linux a worker adopts whatever its tasks leave behind (`PR_SET_CHILD_SUBREAPER`), so that no process gets away.
+Elsewhere there is no such thing: only process groups are killed, and memory is not watched.
+"""
+# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+
+import ctypes
+import os
+import signal
+import sys
+
+LINUX = sys.platform == "linux"
+_PAGE = os.sysconf("SC_PAGESIZE")
+_SET_PDEATHSIG = 1
+_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose parent ends."""
+    if _libc is not None:
+        _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with(parent: int, how: int = signal.SIGKILL) -> None:
+    """Have a signal sent to this process as soon as its parent ends."""
+    if _libc is not None:
+        _libc.prctl(_SET_PDEATHSIG, how, 0, 0, 0)
+    if os.getppid() != parent:  # it was faster
+        os.kill(os.getpid(), how)
+
+
+def children(pid: int) -> list[int]:
+    """The processes whose parent is the given one."""
+    if not LINUX:
+        return []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        return [int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()]
+    except FileNotFoundError:
+        return _children_by_scan(pid) if os.path.exists(f"/proc/{pid}") else []
+    except OSError:
+        return []
+
+
+def own_children(pid: int) -> list[int]:
+    """The children of the calling process, which has one thread and the given number."""
+    try:
+        return [int(child) for child in _read(f"/proc/self/task/{pid}/children").split()]
+    except OSError:
+        return _children_by_scan(pid) if LINUX else []
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    found = [pid]
+    for each in found:  # grows while it is walked
+        found += children(each)
+    return found
+
+
+def session(pid: int) -> int:
+    """The session to which a process belongs; 0: it is gone."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has in use."""
+    try:
+        return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def variable(pid: int, name: bytes) -> str:
+    """An environment variable with which a process was started; empty: not known."""
+    try:
+        environment = b"\0" + _read(f"/proc/{pid}/environ")
+    except OSError:
+        return ""
+    _, found, rest = environment.partition(b"\0" + name + b"=")
+    return rest.partition(b"\0")[0].decode(errors="replace") if found else ""
+
+
+def oom_kills() -> int:
+    """How many processes this host has killed for want of memory since it started."""
+    try:
+        _, found, rest = _read("/proc/vmstat").partition(b"\noom_kill ")
+    except OSError:
+        return 0
+    return int(rest.split(b"\n", 1)[0]) if found else 0
+
+
+def kill(pid: int, how: int) -> None:
+    """Send a signal to a child, if it is still there."""
+    try:
+        os.kill(pid, how)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def kill_group(pid: int, how: int) -> None:
+    """Send a signal to the process group of a child that leads one."""
+    try:
+        os.killpg(pid, how)
+    except (ProcessLookupError, PermissionError):
+        kill(pid, how)
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(file, 65_536)
+        while len(data) % 4096 == 0 and (more := os.read(file, 65_536)):
+            data += more
+        return data
+    finally:
+        os.close(file)
+
+
+def _children_by_scan(parent: int) -> list[int]:
+    """For kernels without `/proc/PID/task/TID/children`."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if int(_read(f"/proc/{name}/stat").rpartition(b")")[2].split()[1]) == parent:
+                    found.append(int(name))
+            except (OSError, IndexError):
+                continue
+    return found

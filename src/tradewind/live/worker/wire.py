@@ -1,0 +1,113 @@
+"""What travels between engine, worker and interpreter: frames of a length and a marshalled value, and packed orders.
+
+Marshal, because it costs no import, is faster than any JSON and knows tuples; it is safe here since both ends are the
+same interpreter and trust each other. JSON has no tuples, so that among packed inputs a tuple stands for a `Ref`.
+"""
+
+import marshal
+import socket
+from typing import Any, NamedTuple
+
+
+class PackedCall(NamedTuple):
+    """A `Call` on its way to a worker."""
+
+    id: str
+    kind: str
+    """`shell`, `function` or `container`."""
+    target: str
+    """The command, or `module:function`."""
+    image: str
+    inputs: dict[str, Any]
+    """A tuple anywhere inside is a `Ref`: call, output and path."""
+    outputs: dict[str, tuple[str, bool, str]]
+    """For each its path, whether it is many, and where its value is read from."""
+    environment: dict[str, str]
+    run: float | None
+    silence: float | None
+
+
+class PackedOrder(NamedTuple):
+    """An `Order` on its way to a worker."""
+
+    run: str
+    unit: int
+    attempt: int
+    folder: str
+    checkpoint: str
+    cpus: int
+    memory: int | None
+    calls: list[PackedCall]
+
+
+class Settings(NamedTuple):
+    """What a worker is told when it is born."""
+
+    grace: float
+    """Seconds between asking a process to end and making it."""
+    flood: int
+    """Bytes of output kept of each stream."""
+    pause: float
+    """Seconds between two looks at what runs."""
+    root: str
+    """A folder for what belongs to no attempt."""
+    path: list[str]
+    """Where Python looks for the modules of functions."""
+
+
+def frame(message: Any) -> bytes:
+    """A message as it travels."""
+    body = marshal.dumps(message)
+    return len(body).to_bytes(4, "big") + body
+
+
+class Link:
+    """One end of a socket that carries frames and never blocks."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self.socket = sock
+        self._came = b""
+        self._unsent = b""
+
+    def read(self) -> list[Any] | None:
+        """All messages that have come; None: the other end is gone."""
+        try:
+            data = self.socket.recv(1 << 18)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            return None
+        return self.take(data) if data else None
+
+    def take(self, data: bytes) -> list[Any]:
+        """The messages that are complete with some more bytes."""
+        if self._came:
+            data = self._came + data
+        messages = []
+        at, size = 0, len(data)
+        while size - at >= 4:
+            end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+            if end > size:
+                break
+            messages.append(marshal.loads(data[at + 4 : end]))  # noqa: S302 - from our own kind
+            at = end
+        self._came = data[at:]
+        return messages
+
+    def write(self, data: bytes = b"") -> bool:
+        """Send, with what could not be sent before; whether nothing is left to be sent."""
+        if self._unsent:
+            data = self._unsent + data
+        try:
+            sent = self.socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:  # the other end is gone: reading will tell
+            sent = len(data)
+        self._unsent = data[sent:]
+        return not self._unsent
+
+    def close(self) -> None:
+        """Give the socket up."""
+        self.socket.close()

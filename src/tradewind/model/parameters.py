@@ -1,0 +1,90 @@
+"""Parameters given to a program: checked, converted from text where need be, and completed with their defaults."""
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from tradewind.model.action import Json
+from tradewind.model.program import Kind, Parameter, Program
+from tradewind.model.values import kind_of
+
+
+class ParameterError(ValueError):
+    """Parameters that a program cannot be started with."""
+
+
+def bind(program: Program, given: Mapping[str, Json], *, folder: str = "") -> dict[str, Json]:
+    """The value of every parameter; relative paths given for files are taken from the folder."""
+    known = program.parameters
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            there = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+            raise ParameterError(f"{program.name} has no parameter {name!r}; {there}")
+    values: dict[str, Json] = {}
+    for name, parameter in known.items():
+        if name in given:
+            values[name] = _checked(name, parameter, given[name], folder)
+        elif parameter.required:
+            described = f" ({parameter.description})" if parameter.description else ""
+            raise ParameterError(f"the parameter {name!r}{described} must be given")
+        else:
+            values[name] = parameter.default
+    return values
+
+
+def located(path: str, folder: str) -> str:
+    """A path seen from a folder; absolute ones and URLs stay as they are."""
+    return path if not folder or "://" in path or not path else str(PurePath(folder, path))
+
+
+def _checked(name: str, parameter: Parameter, value: Json, folder: str) -> Json:
+    if isinstance(value, str) and parameter.kind not in (Kind.ANY, Kind.TEXT, Kind.FILE):
+        value = _read(name, parameter.kind, value)
+    if not fits(parameter.kind, value):
+        raise ParameterError(f"the parameter {name!r} must be {WANTED[parameter.kind]}, not {kind_of(value)}")
+    return located(value, folder) if parameter.kind is Kind.FILE else value
+
+
+def fits(kind: Kind, value: Json) -> bool:
+    """Whether a value is of a kind; null always is, for it says that there is none."""
+    match kind:
+        case Kind.ANY:
+            return True
+        case _ if value is None:
+            return True
+        case Kind.TEXT | Kind.FILE:
+            return isinstance(value, str)
+        case Kind.INT:
+            return type(value) is int
+        case Kind.NUMBER:
+            return type(value) in (int, float)
+        case Kind.BOOL:
+            return isinstance(value, bool)
+        case Kind.LIST:
+            return isinstance(value, list)
+        case _:
+            return isinstance(value, dict)
+
+
+WANTED: Mapping[Kind, str] = {
+    Kind.ANY: "anything",
+    Kind.TEXT: "text",
+    Kind.INT: "a whole number",
+    Kind.NUMBER: "a number",
+    Kind.BOOL: "true or false",
+    Kind.LIST: "a list",
+    Kind.MAPPING: "a mapping",
+    Kind.FILE: "a path",
+}
+
+
+def _read(name: str, kind: Kind, text: str) -> Json:
+    """Text from a command line as the value it stands for; a list may be written with commas."""
+    if kind is Kind.LIST and not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
+    try:
+        return json.loads(text.strip())
+    except ValueError:
+        raise ParameterError(f"the parameter {name!r} must be {WANTED[kind]}, not {text!r}") from None
