@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -75,16 +77,24 @@ class EnoughError(Exception):
     """A simulation has gone on for long enough."""
 
 
-def run(scenario: Scenario, submissions: Sequence[Submission], most: int = 100_000) -> list[Record]:
-    """The records of a simulation; no more than `most` of them."""
+def run(scenario: Scenario, submissions: Sequence[Submission], most: int = 100_000, turns: int = 2_000) -> list[Record]:
+    """The records of a simulation; no more than `most` of them, and no more than `turns` decisions of the scaler."""
     records: list[Record] = []
+    decisions = 0
 
     def sink(record: Record) -> None:
         records.append(record)
         if len(records) >= most:
             raise EnoughError
 
-    simulation = Simulation(scenario, submissions, build(scenario.policy, scenario.parameters))
+    def phase(name: str) -> AbstractContextManager[None]:
+        nonlocal decisions
+        decisions += name == "decision"
+        if decisions > turns:
+            raise EnoughError
+        return nullcontext()
+
+    simulation = Simulation(scenario, submissions, build(scenario.policy, scenario.parameters), phase)
     try:
         simulation.run(sink)
     except EnoughError:
@@ -158,8 +168,8 @@ class World:
     def is_dynamic(self) -> bool:
         return self.scenario.policy in ("fixed", "demand", "pfa")
 
-    def run(self, most: int = 30_000) -> list[Record]:
-        return run(self.scenario, self.submissions, most if self.must_end else min(most, 600))
+    def run(self) -> list[Record]:
+        return run(self.scenario, self.submissions, *((20_000, 2_000) if self.must_end else (500, 50)))
 
 
 POLICIES: Sequence[tuple[str, Mapping[str, Any]]] = (
@@ -179,7 +189,7 @@ Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 def make_world(pick: Pick) -> World:
     """A random world; the first of all values is the simplest."""
     policy, parameters = pick(POLICIES)
-    is_uniform = pick((True, False))
+    is_uniform = pick((True, True, False))
     types = tuple(_machine_type(pick, index, is_uniform=is_uniform) for index in range(pick((1, 2, 3))))
     tenants = tuple(
         Tenant(name, pick((None, None, 0, 1, 2, 5, 8, 13, 21, 30)), pick((60, 30, 150)) * SECOND)
@@ -256,17 +266,22 @@ def world_of(seed: int) -> World:
 
 
 def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_uniform: bool) -> bool:
-    """Whether a sound policy is bound to end all work: machines can be had, and none blocks the way to another."""
-    if scenario.faults.boot_failure and scenario.policy == "fixed":
-        return False  # it asks once an interval, but with a budget a failed boot may block the next for long
+    """Whether any sound policy ends all work: machines can be paid for, and those held never bar the way to others."""
     is_alone = len({submission.tenant for submission in submissions}) <= 1
     is_free = all(tenant.budget is None for tenant in scenario.tenants)
     if scenario.policy == "fixed":
-        kinds = len(scenario.machines)
-        return is_alone and is_free and (is_uniform or scenario.parameters["machines"] >= kinds)
-    if not is_uniform:
-        return is_alone and is_free and scenario.policy == "demand"
-    return is_free
+        return is_alone and is_free and (is_uniform or scenario.parameters["machines"] >= len(scenario.machines))
+    if is_uniform:
+        return all(_pays_for_any(tenant, scenario.machines) for tenant in scenario.tenants)
+    return is_alone and is_free and scenario.policy == "demand"
+
+
+def _pays_for_any(tenant: Tenant, types: Sequence[MachineType]) -> bool:
+    """Whether the budget pays for one machine of some type."""
+    return tenant.budget is None or tenant.budget >= min(
+        kind.price * max(ceil(tenant.interval / kind.billing.period), ceil(kind.billing.minimum / kind.billing.period))
+        for kind in types
+    )
 
 
 @dataclass(slots=True)

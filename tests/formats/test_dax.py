@@ -75,7 +75,8 @@ def test_reads_version_3_with_namespaces_and_run_times_in_profiles(write: Write)
         ("<job id='a'><argument>&#x85;&#x7f;</argument></job>", "must not hold control characters"),
         ("<dax id='a' file='b'/>", "the element 'dax' holds another workflow"),
         (
-            "<job id='a'/><child ref='a'><parent ref='b'/></child><job id='b'/><child ref='b'><parent ref='a'/></child>",
+            "<job id='a'/><job id='b'/>"
+            + "".join(f"<child ref='{one}'><parent ref='{other}'/></child>" for one, other in ("ab", "ba")),
             "tasks wait for each other",
         ),
         ("<x>" * 100 + "</x>" * 100, "elements are nested more than 64 deep"),

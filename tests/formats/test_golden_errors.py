@@ -140,7 +140,7 @@ BROKEN: list[tuple[str, str, str]] = [
     ),
     (
         "wf.json",
-        '{"schemaVersion": "1.5", "workflow": {"specification": {"tasks": [{"id": "a"},\n{"id":"b",\n"parents":["x"]}]}}}',
+        '{"schemaVersion":"1.5","workflow":{"specification":{"tasks":[{"id":"a"},\n{"id":"b",\n"parents":["x"]}]}}}',
         "wf.json:3: workflow.specification.tasks[1].parents: no task named 'x'",
     ),
     (

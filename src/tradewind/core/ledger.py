@@ -3,10 +3,10 @@
 Money is reserved when a machine is acquired and again each time its billing period ends. The promise is kept for
 *every* stretch of time as long as the tenant's interval, wherever it begins: what the machines now held can cost in
 such a stretch, plus what was charged within the last one for machines already gone, never exceeds the budget. So a
-renewal can only fail when the budget itself has been lowered. Each operation takes constant time (amortised).
+renewal can only fail when the budget itself has been lowered. Each operation takes O(log n).
 """
 
-from collections import deque
+from heapq import heappop, heappush
 
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
@@ -29,15 +29,15 @@ class Account:
         """All that was ever reserved."""
         self.refunded: Money = 0
         """All that was ever paid back."""
-        self._gone: deque[tuple[Time, Money]] = deque()
-        """Charges for machines already given back, by time, as long as they lie within an interval."""
+        self._gone: list[tuple[Time, Money]] = []
+        """Charges for machines already given back, a heap by time, as long as they lie within an interval."""
         self._gone_sum: Money = 0
 
     def available(self, now: Time) -> Money:
         """What may still be committed; below zero after the budget has been lowered."""
         gone = self._gone
         while gone and gone[0][0] <= now - self.interval:
-            self._gone_sum -= gone.popleft()[1]
+            self._gone_sum -= heappop(gone)[1]
         if self.budget is None:
             return UNLIMITED
         return self.budget - self.committed - self._gone_sum
@@ -49,18 +49,21 @@ class Account:
     def withdraw(self, type: MachineType, acquired: Time, paid_until: Time, now: Time) -> None:
         """A machine is no longer held; what was charged for it of late still counts."""
         self.committed -= worth(type, self.interval)
-        step = type.billing.period
-        at = acquired
-        amount = first_charge(type)
-        charges = []
-        while at < paid_until:
-            if at > now - self.interval:
-                charges.append((at, amount))
-            at += amount // type.price * step if type.price else step
-            amount = type.price
-        if charges:
-            self._gone = deque(sorted([*self._gone, *charges]))
-            self._gone_sum += sum(amount for _, amount in charges)
+        if not type.price:
+            return
+        past = now - self.interval
+        if acquired > past:
+            self.remember(acquired, first_charge(type))
+        period = type.billing.period
+        renewed = acquired + first_periods(type) * period
+        skipped = max(0, (past - renewed) // period + 1)
+        for at in range(renewed + skipped * period, paid_until, period):
+            self.remember(at, type.price)
+
+    def remember(self, at: Time, amount: Money) -> None:
+        """A charge for a machine already gone counts until it is an interval old."""
+        heappush(self._gone, (at, amount))
+        self._gone_sum += amount
 
 
 def worth(type: MachineType, interval: Duration) -> Money:

@@ -24,6 +24,9 @@ BOOTING, IDLE, BUSY, RELEASED, LOST = map(int, MachineState)
 Vector: TypeAlias = tuple[int, ...]
 """Slots first, then the amounts that the machine types name, in the order of their names."""
 
+_ID_BITS = 40
+_ID_MASK = (1 << _ID_BITS) - 1
+
 
 class Kind:
     """A machine type, numbered, and how many machines of it are held by anybody."""
@@ -102,7 +105,7 @@ class Machine:
 class Fleet:
     """The machines of one kind that one tenant holds, those with room indexed by how much of it."""
 
-    __slots__ = ("_area", "_full", "_since", "completed", "groups", "kind", "machines", "pool")
+    __slots__ = ("_area", "_by_age", "_full", "_since", "completed", "groups", "kind", "machines", "pool")
 
     def __init__(self, kind: Kind, pool: "Pool") -> None:
         self.kind = kind
@@ -111,6 +114,8 @@ class Fleet:
         self.completed = 0
         self.groups: dict[Vector, list[int]] = {}
         """Numbers of machines by what is free on them, as heaps; entries that no longer hold are skipped when met."""
+        self._by_age: dict[Vector, list[int]] | None = None
+        """The same, as heaps of idle time and number: kept from the first time anybody asks who has been idle longest."""
         self._full: set[Vector] = set()
         self._area: Duration = 0
         self._since: Time = 0
@@ -136,6 +141,8 @@ class Fleet:
         free = machine.free
         if self._full:
             self._full.clear()
+        if self._by_age is not None:
+            self._offer_by_age(self._by_age, machine)
         group = self.groups.get(free)
         if group is None:
             self.groups[free] = [machine.id]
@@ -185,6 +192,47 @@ class Fleet:
         if best is None:
             self._full.add(demand)
         return best
+
+    def longest_idle(self, demand: Vector) -> Machine | None:
+        """The machine with room for a demand that has been idle the longest; one at work counts from when it last was."""
+        if demand in self._full:
+            return None
+        by_age = self._by_age
+        if by_age is None:
+            by_age = self._by_age = {}
+            for machine in self.machines.values():
+                if machine.is_up and any(machine.free):
+                    self._offer_by_age(by_age, machine)
+        best: Machine | None = None
+        oldest = 0
+        for free, group in by_age.items():
+            if not covers(free, demand):
+                continue
+            while group:
+                key = group[0]
+                found = self._holder(free, key)
+                if found is not None:
+                    if best is None or key < oldest:
+                        best, oldest = found, key
+                    break
+                heappop(group)
+        if best is None:
+            self._full.add(demand)
+        return best
+
+    def _offer_by_age(self, by_age: dict[Vector, list[int]], machine: Machine) -> None:
+        group = by_age.setdefault(machine.free, [])
+        if len(group) > 16 + 2 * len(self.machines):  # mostly entries that no longer hold
+            group[:] = {key for key in group if self._holder(machine.free, key) is not None}
+            heapify(group)
+        heappush(group, machine.idle_since << _ID_BITS | machine.id)
+
+    def _holder(self, free: Vector, key: int) -> Machine | None:
+        """The machine that an entry by age stands for, if it still holds."""
+        machine = self.machines.get(key & _ID_MASK)
+        if machine is None or machine.free != free or machine.idle_since != key >> _ID_BITS:
+            return None
+        return machine if machine.state == IDLE or machine.state == BUSY else None
 
     def _account(self, now: Time) -> None:
         self._area = self.machine_time(now)

@@ -7,6 +7,7 @@ from tradewind.core.ledger import Account
 from tradewind.core.machines import Fleet, Kind, Machine
 from tradewind.core.work import READY, Need, Run, Unit
 from tradewind.model.tenant import Tenant
+from tradewind.policies import protocol
 
 _ID_BITS = 40
 _ID_MASK = (1 << _ID_BITS) - 1
@@ -27,6 +28,7 @@ class Pool:
         "queues",
         "runs",
         "tenant",
+        "waiting",
     )
 
     def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: dict[int, Unit]) -> None:
@@ -38,6 +40,8 @@ class Pool:
         self.queues: dict[int, list[int]] = {}
         """Ready units by need, as heaps of rank and number; entries that no longer hold are skipped when met."""
         self.needs: dict[int, Need] = {}
+        self.waiting: dict[int, int] = {}
+        """How many units are ready, by the number of what they need."""
         self.delayed: dict[int, Unit] = {}
         self.openings = 0
         """In how many groups of its fleets there is a machine with room."""
@@ -46,6 +50,12 @@ class Pool:
 
     def enqueue(self, unit: Unit, rank: int) -> None:
         """A unit has become ready."""
+        need = unit.need.index
+        self.waiting[need] = self.waiting.get(need, 0) + 1
+        self.reorder(unit, rank)
+
+    def reorder(self, unit: Unit, rank: int) -> None:
+        """A ready unit has this rank from now on."""
         key = rank << _ID_BITS | unit.id
         if unit.queued and unit.key == key:
             return  # its old entry holds again
@@ -60,12 +70,45 @@ class Pool:
 
     def dequeue(self, unit: Unit) -> None:
         """A unit has been started."""
+        self.withdraw(unit)
         queue = self.queues.get(unit.need.index)
         if queue and queue[0] == unit.key:  # mostly so; other entries that no longer hold are skipped when met
             heappop(queue)
             unit.queued = False
             if not queue:
                 del self.queues[unit.need.index]
+
+    def withdraw(self, unit: Unit) -> None:
+        """A unit is no longer ready; its entry is skipped when met."""
+        need = unit.need.index
+        left = self.waiting[need] - 1
+        if left:
+            self.waiting[need] = left
+        else:
+            del self.waiting[need]
+
+    def first(self, need: protocol.Need) -> Unit | None:
+        """The first ready unit of a need, by rank."""
+        queue = self.queues.get(need.index)
+        while queue:
+            unit = self._holder(need.index, queue[0])
+            if unit is not None:
+                if unit.state == READY:
+                    return unit
+                unit.queued = False
+            heappop(queue)
+        self.queues.pop(need.index, None)
+        return None
+
+    def some(self, need: protocol.Need, most: int) -> list[Unit]:
+        """A few ready units of a need, mostly among the first: enough to judge the others by."""
+        keys = self.queues.get(need.index, ())[:most]
+        held = (self._holder(need.index, key) for key in keys)
+        return [unit for unit in held if unit is not None and unit.state == READY]
+
+    def longest_idle(self, kind: protocol.Kind, need: protocol.Need) -> Machine | None:
+        """The machine of a kind with room for a need that has been idle the longest."""
+        return self.fleets[kind.index].longest_idle(need.demand)
 
     def best_match(self) -> tuple[Unit, Machine] | None:
         """The first ready unit, by rank, for which there is room, and the first machine that has it."""

@@ -27,10 +27,11 @@ class Turn:
         self._out: list[Command] = []
         self._cause = 0
         self._alarms: list[tuple[Time, int, int]] = []
-        self._admission = Admission(state, self._schedule_renewal)
+        self._admission = Admission(state, self.expect_renewal)
         self._has_scaled = False
 
-    def _schedule_renewal(self, machine: Machine) -> None:
+    def expect_renewal(self, machine: Machine) -> None:
+        """Be woken when what was paid for a machine ends."""
         heappush(self._alarms, (machine.paid_until, RENEW, machine.id))
 
     def _stale(self, event: Event) -> None:

@@ -186,7 +186,7 @@ class WorkEvents(MachineEvents):
         run.priority = event.priority
         for unit in run.units:
             if unit.state == READY:
-                run.pool.enqueue(unit, self.policy.placer.rank(unit))
+                run.pool.reorder(unit, self.policy.placer.rank(unit))
 
     def _give_up(self, run: Run, status: str) -> None:
         """Nothing of a run is started any more; what runs may end."""
@@ -198,6 +198,8 @@ class WorkEvents(MachineEvents):
         for unit in run.units:
             if not unit.is_ended and unit.state != RUNNING:
                 eligible += unit.state == READY or unit.id in run.pool.delayed
+                if unit.state == READY:
+                    run.pool.withdraw(unit)
                 dropped += 1
                 run.pool.delayed.pop(unit.id, None)
                 unit.move(UnitStep.CANCEL)

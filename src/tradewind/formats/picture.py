@@ -19,7 +19,7 @@ from tradewind.model.workflow import Workflow, edges
 
 MOST_BOXES = 150
 """How many tasks are drawn one by one."""
-_MOST_GROUPS = 240
+_MOST_GROUPS = 160
 _BANDS = 30
 _NAMES_IN_BAND = 7
 _OTHER = "other"

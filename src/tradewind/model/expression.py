@@ -1,8 +1,8 @@
 """Values with `{{ expressions }}` in them.
 
-Text that is exactly one `{{ expression }}` stands for the expression's value, whatever its type; in longer text the values
-are written out. Templates may stand anywhere inside lists and mappings. Commands are different: there each expression
-becomes an input, and the worker fills in names only, quoted for the shell (`render_command`).
+Text that is exactly one `{{ expression }}` stands for the expression's value, whatever its type; in longer text the
+values are written out. Templates may stand anywhere inside lists and mappings. Commands are different: there each
+expression becomes an input, and the worker fills in names only, quoted for the shell (`render_command`).
 
 `resolve` is for the worker too: it puts outputs of earlier calls of the same chain where a call's inputs point to them.
 """

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tradewind.model.action import Json
 from tradewind.model.functions import FUNCTIONS
@@ -128,38 +128,44 @@ def _references(node: ast.AST) -> Iterator[Reference]:
 
 def _compile(node: ast.AST) -> _Step:
     """The closure that evaluates a node."""
-    match node:
-        case ast.Constant(value):
-            return _constant(value)
-        case ast.Name(name):
-            return (lambda _: CONSTANTS[name]) if name in CONSTANTS else (lambda lookup: lookup(name))
-        case ast.Attribute(value, name):
-            inner = _compile(value)
-            return lambda lookup: field_of(inner(lookup), name)
-        case ast.Subscript(value, ast.Slice(lower, upper, None)):
-            inner, low, high = _compile(value), _compile_or_none(lower), _compile_or_none(upper)
-            return lambda lookup: _slice(inner(lookup), low(lookup), high(lookup))
-        case ast.Subscript(value, key):
-            inner, at = _compile(value), _compile(key)
-            return lambda lookup: field_of(inner(lookup), at(lookup))
-        case ast.List(items) | ast.Tuple(items):
-            parts = [_compile(item) for item in items]
-            return lambda lookup: sized([part(lookup) for part in parts])
-        case ast.Dict(keys, values):
-            return _mapping(keys, values)
-        case ast.Call(function, arguments, keywords):
-            return _call(function, arguments, keywords)
-        case ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.BinOp() | ast.IfExp():
-            return _operator(node)
-        case _:
-            raise ExpressionError(f"{type(node).__name__} is not part of the language")
+    make = _MAKERS.get(type(node))
+    if make is None:
+        raise ExpressionError(f"{type(node).__name__} is not part of the language")
+    return make(node)
+
+
+def _name(node: ast.Name) -> _Step:
+    name = node.id
+    return (lambda _: CONSTANTS[name]) if name in CONSTANTS else (lambda lookup: lookup(name))
+
+
+def _attribute(node: ast.Attribute) -> _Step:
+    inner, name = _compile(node.value), node.attr
+    return lambda lookup: field_of(inner(lookup), name)
+
+
+def _subscript(node: ast.Subscript) -> _Step:
+    inner = _compile(node.value)
+    if isinstance(node.slice, ast.Slice):
+        low, high = _compile_or_none(node.slice.lower), _compile_or_none(node.slice.upper)
+        if node.slice.step is not None:
+            raise ExpressionError("a part of a list is taken as in x[1:3]")
+        return lambda lookup: _slice(inner(lookup), low(lookup), high(lookup))
+    at = _compile(node.slice)
+    return lambda lookup: field_of(inner(lookup), at(lookup))
+
+
+def _list(node: ast.List | ast.Tuple) -> _Step:
+    parts = [_compile(item) for item in node.elts]
+    return lambda lookup: sized([part(lookup) for part in parts])
 
 
 def _compile_or_none(node: ast.AST | None) -> _Step:
     return (lambda _: None) if node is None else _compile(node)
 
 
-def _constant(value: object) -> _Step:
+def _constant(node: ast.Constant) -> _Step:
+    value = node.value
     if isinstance(value, bool | str) or value is None:
         return lambda _: value
     if isinstance(value, int):
@@ -170,22 +176,22 @@ def _constant(value: object) -> _Step:
     raise ExpressionError(f"{value!r} is no value of the language")
 
 
-def _mapping(keys: list[ast.expr | None], values: list[ast.expr]) -> _Step:
+def _mapping(node: ast.Dict) -> _Step:
     parts: list[tuple[str, _Step]] = []
-    for key, value in zip(keys, values, strict=True):
+    for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             raise ExpressionError("a key of a mapping must be text in quotes")
         parts.append((key.value, _compile(value)))
     return lambda lookup: sized({name: part(lookup) for name, part in parts})
 
 
-def _call(function: ast.expr, arguments: list[ast.expr], keywords: list[ast.keyword]) -> _Step:
-    if not isinstance(function, ast.Name):
+def _call(node: ast.Call) -> _Step:
+    if not isinstance(node.func, ast.Name):
         raise ExpressionError("values have no methods; use a function such as len(x)")
-    name = function.id
-    if keywords or any(isinstance(argument, ast.Starred) for argument in arguments):
+    name = node.func.id
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         raise ExpressionError(f"{name}() takes plain arguments only")
-    parts = [_compile(argument) for argument in arguments]
+    parts = [_compile(argument) for argument in node.args]
     if name == "default":
         return _default(parts)
     if name not in FUNCTIONS:
@@ -215,32 +221,39 @@ def _default(parts: list[_Step]) -> _Step:
     return choose
 
 
-def _operator(node: ast.AST) -> _Step:
-    match node:
-        case ast.IfExp(test, body, orelse):
-            condition, yes, no = _compile(test), _compile(body), _compile(orelse)
-            return lambda lookup: yes(lookup) if condition(lookup) else no(lookup)
-        case ast.BoolOp(ast.And(), values):
-            parts = [_compile(value) for value in values]
-            return lambda lookup: _until(parts, lookup, stop_at=False)
-        case ast.BoolOp(ast.Or(), values):
-            parts = [_compile(value) for value in values]
-            return lambda lookup: _until(parts, lookup, stop_at=True)
-        case ast.UnaryOp(ast.Not(), operand):
-            inner = _compile(operand)
-            return lambda lookup: not inner(lookup)
-        case ast.UnaryOp(ast.USub(), operand):
-            inner = _compile(operand)
-            return lambda lookup: _arithmetic("-", 0, inner(lookup))
-        case ast.BinOp(left, operator, right) if type(operator) in _ARITHMETIC:
-            one, other, sign = _compile(left), _compile(right), _ARITHMETIC[type(operator)]
-            return lambda lookup: _arithmetic(sign, one(lookup), other(lookup))
-        case ast.Compare(left, operators, comparators) if all(type(o) in _COMPARISONS for o in operators):
-            first = _compile(left)
-            rest = [(_COMPARISONS[type(o)], _compile(c)) for o, c in zip(operators, comparators, strict=True)]
-            return lambda lookup: _compare(first(lookup), rest, lookup)
-        case _:
-            raise ExpressionError("an operator that is not part of the language; there are + - * / // %")
+def _choice(node: ast.IfExp) -> _Step:
+    condition, yes, no = _compile(node.test), _compile(node.body), _compile(node.orelse)
+    return lambda lookup: yes(lookup) if condition(lookup) else no(lookup)
+
+
+def _logic(node: ast.BoolOp) -> _Step:
+    parts, stop_at = [_compile(value) for value in node.values], isinstance(node.op, ast.Or)
+    return lambda lookup: _until(parts, lookup, stop_at=stop_at)
+
+
+def _sign(node: ast.UnaryOp) -> _Step:
+    inner = _compile(node.operand)
+    if isinstance(node.op, ast.Not):
+        return lambda lookup: not inner(lookup)
+    if isinstance(node.op, ast.USub):
+        return lambda lookup: _arithmetic("-", 0, inner(lookup))
+    raise ExpressionError("an operator that is not part of the language; there are not and -")
+
+
+def _binary(node: ast.BinOp) -> _Step:
+    sign = _ARITHMETIC.get(type(node.op))
+    if sign is None:
+        raise ExpressionError("an operator that is not part of the language; there are + - * / // %")
+    one, other = _compile(node.left), _compile(node.right)
+    return lambda lookup: _arithmetic(sign, one(lookup), other(lookup))
+
+
+def _comparison(node: ast.Compare) -> _Step:
+    if not all(type(operator) in _COMPARISONS for operator in node.ops):
+        raise ExpressionError("'is' is not part of the language; use ==")
+    first = _compile(node.left)
+    rest = [(_COMPARISONS[type(o)], _compile(c)) for o, c in zip(node.ops, node.comparators, strict=True)]
+    return lambda lookup: _compare(first(lookup), rest, lookup)
 
 
 def _until(parts: list[_Step], lookup: Lookup, *, stop_at: bool) -> Json:
@@ -332,3 +345,20 @@ def _slice(value: Json, low: Json, high: Json) -> Json:
     if not isinstance(value, list | str):
         raise ExpressionError(f"cannot take a part of {kind_of(value)}")
     return listed(value[low:high])
+
+
+_MAKERS: Mapping[type[ast.AST], Callable[[Any], _Step]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.List: _list,
+    ast.Tuple: _list,
+    ast.Dict: _mapping,
+    ast.Call: _call,
+    ast.IfExp: _choice,
+    ast.BoolOp: _logic,
+    ast.UnaryOp: _sign,
+    ast.BinOp: _binary,
+    ast.Compare: _comparison,
+}

@@ -49,24 +49,18 @@ def _checked(name: str, parameter: Parameter, value: Json, folder: str) -> Json:
 
 def fits(kind: Kind, value: Json) -> bool:
     """Whether a value is of a kind; null always is, for it says that there is none."""
-    match kind:
-        case Kind.ANY:
-            return True
-        case _ if value is None:
-            return True
-        case Kind.TEXT | Kind.FILE:
-            return isinstance(value, str)
-        case Kind.INT:
-            return type(value) is int
-        case Kind.NUMBER:
-            return type(value) in (int, float)
-        case Kind.BOOL:
-            return isinstance(value, bool)
-        case Kind.LIST:
-            return isinstance(value, list)
-        case _:
-            return isinstance(value, dict)
+    return value is None or kind is Kind.ANY or type(value) in _TYPES[kind]
 
+
+_TYPES: Mapping[Kind, tuple[type, ...]] = {
+    Kind.TEXT: (str,),
+    Kind.INT: (int,),
+    Kind.NUMBER: (int, float),
+    Kind.BOOL: (bool,),
+    Kind.LIST: (list,),
+    Kind.MAPPING: (dict,),
+    Kind.FILE: (str,),
+}
 
 WANTED: Mapping[Kind, str] = {
     Kind.ANY: "anything",

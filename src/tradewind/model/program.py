@@ -1,8 +1,8 @@
 """Programs: workflows that do real work, and that may grow while they run.
 
-A program is a body of steps. A step acts (shell, Python, container), or holds a body of its own: as a group, once for each
-item of a list, or by including another program. Loops over outputs, conditions and feedback are only unfolded once
-what they look at is known (section 3 of the Steep paper and its `for` actions with `yieldToInput`).
+A program is a body of steps. A step acts (shell, Python, container), or holds a body of its own: as a group, once for
+each item of a list, or by including another program. Loops over outputs, conditions and feedback are only unfolded
+once what they look at is known (section 3 of the Steep paper and its `for` actions with `yieldToInput`).
 `tradewind.core.chains` unfolds a program into chains; a graph that is known beforehand is a `Workflow` instead.
 
 Values in steps may hold `{{ expressions }}` (see `tradewind.model.expression`).
@@ -25,6 +25,9 @@ LOSSES = 100
 """After how many lost machines a step is given up, unless it says otherwise."""
 
 
+PATIENT = Retry(attempts=LOSSES)
+
+
 @dataclass(frozen=True, slots=True)
 class Retries:
     """How often a step is tried, counted apart for each cause of failure."""
@@ -34,7 +37,7 @@ class Retries:
     """When it ran out of memory."""
     timeout: Retry = ONCE
     """When it ran too long, or was silent for too long."""
-    lost: Retry = Retry(attempts=LOSSES)
+    lost: Retry = PATIENT
     """When its machine was lost under it."""
     growth: float = 1.0
     """By how much the memory it asks for grows each time it ran out of it."""
@@ -84,7 +87,8 @@ class Step:
     retries: Retries = NO_RETRIES
     limits: Limits = NO_LIMITS
     total: Duration | None = None
-    """Longest time from when it could first start until it ends, over all attempts; such a step is a chain of its own."""
+    """Longest time from when it could first start until it ends, over all attempts; such a step is a chain of its
+    own."""
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     checkpoint: bool = False
     """Whether it gets a folder that is kept over attempts."""

@@ -1,9 +1,9 @@
 """Which names the expressions of a step see, and what they stand for.
 
-An expression sees the parameters as `params`, the variables of the loops around it (the item, `index`, and in a loop that
-feeds itself `round`), the steps of its own body and of the bodies around it as mappings of their outputs, and in a
-command the step's own inputs, and `outputs` for the paths it is expected to write. What happens inside a body is not
-seen from outside: only what its step gives. An included program sees its own parameters and steps alone.
+An expression sees the parameters as `params`, the variables of the loops around it (the item, `index`, and in a loop
+that feeds itself `round`), the steps of its own body and of the bodies around it as mappings of their outputs, and in
+a command the step's own inputs, and `outputs` for the paths it is expected to write. What happens inside a body is
+not seen from outside: only what its step gives. An included program sees its own parameters and steps alone.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Commands with `{{ name }}` filled in, so that no value can ever be more than words to the shell.
 
-How a value must be quoted depends on where it stands: outside quotes, inside `'…'`, inside `"…"`, or in a here-document.
-A scan of the command, with `$(…)`, `${…}` and backticks nested in each other as the shell nests them, tells.
+How a value must be quoted depends on where it stands: outside quotes, inside `'…'`, inside `"…"`, or in a
+here-document. A scan of the command, with `$(…)`, `${…}` and backticks nested in each other as the shell nests them,
+tells.
 """
 
 import re

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tradewind.model.machine import MachineType
+from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
 from tradewind.model.workflow import Task
@@ -104,6 +105,22 @@ class Kind(Protocol):
     def type(self) -> MachineType: ...
 
 
+class Need(Protocol):
+    """A requirement met with in some workflow, with its number."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def requirement(self) -> Requirement: ...
+    @property
+    def kinds(self) -> Sequence[Kind]:
+        """Those whose machines meet it, in the order in which machine types are configured."""
+
+    @property
+    def demand(self) -> tuple[int, ...]:
+        """What it takes from a machine."""
+
+
 class Fleet(Protocol):
     """The machines of one kind that one tenant holds."""
 
@@ -136,6 +153,14 @@ class Pool(Protocol):
     def runs(self) -> Mapping[int, Run]:
         """Those not yet ended, in order of submission."""
 
+    @property
+    def needs(self) -> Mapping[int, Need]:
+        """What units need that are ready or have been, by number."""
+
+    @property
+    def waiting(self) -> Mapping[int, int]:
+        """How many units are ready, by the number of what they need; in no special order."""
+
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""
 
@@ -144,6 +169,15 @@ class Pool(Protocol):
 
     def best_match(self) -> "tuple[Unit, Machine] | None":
         """The first ready unit, by rank, for which there is room, and the first machine that has it."""
+
+    def first(self, need: Need) -> Unit | None:
+        """The first ready unit of a need, by rank."""
+
+    def some(self, need: Need, most: int) -> Sequence[Unit]:
+        """A few ready units of a need, mostly among the first: enough to judge the others by."""
+
+    def longest_idle(self, kind: Kind, need: Need) -> Machine | None:
+        """The machine of a kind with room for a need that has been idle the longest."""
 
 
 class View(Protocol):

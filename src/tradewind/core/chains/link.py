@@ -60,7 +60,9 @@ def link(workflow: Workflow) -> Linked:
     return Linked(workflow, tuple(runs), parents, tuple(chain_of))
 
 
-def summed(times: Sequence[tuple[Duration | None, Mapping[str, Duration]]]) -> tuple[Duration | None, dict[str, Duration]]:
+def summed(
+    times: Sequence[tuple[Duration | None, Mapping[str, Duration]]],
+) -> tuple[Duration | None, dict[str, Duration]]:
     """The declared run time of a chain, and by machine type: where a step declares none for a type that another
     names, its general one counts.
     """

@@ -1,19 +1,19 @@
 """Which step follows which in a chain: the one rule, for programs and for static workflows.
 
-A chain is a maximal linear run (Steep paper, section 3). `b` follows `a` in a chain if nothing else can begin when `a` has
-ended, and nothing else must end for `b` to begin:
+A chain is a maximal linear run (Steep paper, section 3). `b` follows `a` in a chain if nothing else can begin when
+`a` has ended, and nothing else must end for `b` to begin:
 
 - *no fork*: every other successor of `a` waits for `b` too (`b` leads them all);
 - *no join*: every other predecessor of `b` has ended before `a` begins;
 - and both ask the same of a machine, and neither is to be alone (the caller's `fit`).
 
-The paper cuts at any task with several inputs or outputs and unites what the tasks of a chain require. We cut by what can
-really run at the same time, and where the requirement changes, so that a step that needs a GPU does not drag those
-before it onto the GPU's machine. The rule looks at the graph alone, never at what happens to have finished: chains are
-the same in whatever order results arrive.
+The paper cuts at any task with several inputs or outputs and unites what the tasks of a chain require. We cut by what
+can really run at the same time, and where the requirement changes, so that a step that needs a GPU does not drag
+those before it onto the GPU's machine. The rule looks at the graph alone, never at what happens to have finished:
+chains are the same in whatever order results arrive.
 
-Whether a step leads another one is a question of reachability. Each is answered by a search of at most `REACH` edges, so
-that linking stays linear in the size of the graph; where a shortcut spans more, the chain is cut, which is safe.
+Whether a step leads another one is a question of reachability. Each is answered by a search of at most `REACH` edges,
+so that linking stays linear in the size of the graph; where a shortcut spans more, the chain is cut, which is safe.
 """
 
 from collections.abc import Callable, Sequence

@@ -150,8 +150,8 @@ def _follow(parts: list[Part], rows: list[list[int]], starts: list[list[int]], b
         return _can_share(first) and _can_share(second) and first.requirement == second.requirement
 
     # Steps of outer bodies stand before those of this one, for all that is known about them is who waits for them.
-    shifted = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in rows]
-    begin = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in starts]
+    shifted: list[list[int]] = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in rows]
+    begin: list[list[int]] = [[] for _ in range(beyond)] + [[at + beyond for at in row] for row in starts]
     for one, other in enumerate(followers(shifted, fit, begin)):
         if other >= 0:
             parts[one - beyond].follower = other - beyond

@@ -22,8 +22,8 @@ def notes(study: Study, extent: Extent) -> list[str]:
     found = [placement(study), OVERHEAD, OPTIMUM]
     if extent != FULL:
         found.append(
-            f"A shortened run: {extent.repetitions} of {FULL.repetitions} sets, {extent.workflows} workflows each. Chance"
-            " weighs more, and close verdicts may differ from those of the full run."
+            f"A shortened run: {extent.repetitions} of {FULL.repetitions} sets, {extent.workflows} workflows each."
+            " Chance weighs more, and close verdicts may differ from those of the full run."
         )
     return found
 

@@ -14,6 +14,7 @@ import orjson
 
 from tradewind.live.store.rows import AttemptRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
 from tradewind.model.action import Json
+from tradewind.model.units import Time
 
 Plain: TypeAlias = Sequence[Any]
 """A row of None, int, float, str and bytes."""
@@ -74,17 +75,19 @@ def unpack(payload: bytes) -> list[Record]:
         return json.loads(text)  # type: ignore[no-any-return]
 
 
-def records_of(run: int | None, payloads: Iterable[bytes]) -> Iterator[Record]:
-    """The records that speak of a run, or all of them, in the order of the log."""
+def records_of(run: int, ended: Time | None, batches: Iterable[tuple[Time, bytes]]) -> Iterator[Record]:
+    """The records that speak of a run or of its units, up to the first batch after its end."""
     units: set[int] = set()
-    for payload in payloads:
+    for at, payload in batches:
         for record in unpack(payload):
-            if run is None or record.get("run") == run:
+            if record.get("run") == run:
                 if "unit" in record:
                     units.add(record["unit"])
                 yield record
             elif "run" not in record and record.get("unit") in units:
                 yield record
+        if ended is not None and at > ended:
+            return
 
 
 def plain_run(row: RunRow) -> Plain:

@@ -5,7 +5,7 @@ is refused here as well. A driver that "crashes" in a test opens the same object
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from threading import RLock
 from typing import Any
 
@@ -86,7 +86,7 @@ class MemoryStore:
         self._log |= {row.first: row for row in changes.log}
         self._memories |= memories
         self._notes |= notes
-        self._next = Numbers(*map(max, self._next, used(changes)))
+        self._next = Numbers(*map(max, self._next, changes.used()))
 
     def load(self, *, charges_since: Time = 0) -> Saved:
         """All that is active."""
@@ -138,8 +138,12 @@ class MemoryStore:
     def log(self, run: int | None = None) -> Iterator[Record]:
         """The log of a run, or of everything."""
         with self._lock:
-            payloads = [row.payload for _, row in sorted(self._log.items())]
-        return coding.records_of(run, payloads)
+            batches = [(row.at, row.payload) for _, row in sorted(self._log.items())]
+            if run is None:
+                return chain.from_iterable(coding.unpack(payload) for _, payload in batches)
+            if run not in self._runs:
+                return iter(())
+            return coding.records_of(run, self._runs[run][7], batches)
 
     def prune(self, *, before: Time, keep: int = 0, interval: Duration = DAY) -> Pruned:
         """Forget runs that ended before a time."""
@@ -192,17 +196,6 @@ class MemoryStore:
     def _check_outage(self) -> None:
         if self.outage:
             raise StoreUnavailableError(self.outage)
-
-
-def used(changes: Changes) -> Numbers:
-    """The numbers next to the largest in a batch."""
-    return Numbers(
-        max((row.number + 1 for row in changes.new_runs), default=0),
-        max((row.number + 1 for row in changes.new_units), default=0),
-        max((row.number + 1 for row in changes.machines), default=0),
-        max((row.number + 1 for row in changes.charges), default=0),
-        max((row.last + 1 for row in changes.log), default=0),
-    )
 
 
 def added(spent: dict[str, Spent], charges: list[ChargeRow]) -> dict[str, Spent]:

@@ -39,6 +39,16 @@ A synced commit takes some milliseconds; batches of a hundred changes or more hi
 """
 
 
+class Numbers(NamedTuple):
+    """The smallest numbers never used."""
+
+    run: int = 0
+    unit: int = 0
+    machine: int = 0
+    charge: int = 0
+    seq: int = 0
+
+
 @dataclass(slots=True)
 class Changes:
     """What one batch has changed; each run, unit and machine appears once, as it stands in the end."""
@@ -62,15 +72,15 @@ class Changes:
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
 
-
-class Numbers(NamedTuple):
-    """The smallest numbers never used."""
-
-    run: int = 0
-    unit: int = 0
-    machine: int = 0
-    charge: int = 0
-    seq: int = 0
+    def used(self) -> Numbers:
+        """The numbers next to the largest in this batch; zero where it has none."""
+        return Numbers(
+            max((row.number + 1 for row in self.new_runs), default=0),
+            max((row.number + 1 for row in self.new_units), default=0),
+            max((row.number + 1 for row in self.machines), default=0),
+            max((row.number + 1 for row in self.charges), default=0),
+            max((row.last + 1 for row in self.log), default=0),
+        )
 
 
 class Spent(NamedTuple):
@@ -144,7 +154,7 @@ class Store(Protocol):
         """A run by its id, active or ended; None: there is none."""
 
     def log(self, run: int | None = None) -> Iterator[Record]:
-        """The log of a run, or of everything, read batch by batch."""
+        """The log of a run up to its end, or of everything, read batch by batch."""
 
     def prune(self, *, before: Time, keep: int = 0, interval: Duration = DAY) -> Pruned:
         """Forget runs that ended before a time, but never the newest `keep` of those that ended.

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 
 
 class Alarm:
@@ -20,10 +21,8 @@ class Alarm:
 
     def clear(self) -> None:
         """Make it silent until the next signal."""
-        try:
+        with suppress(BlockingIOError):
             os.read(self._reading, 4096)
-        except BlockingIOError:
-            pass
 
     def close(self) -> None:
         """Give it up, in a child that has its own."""

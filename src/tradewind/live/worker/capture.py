@@ -4,11 +4,13 @@ Two empty files cost as much as the rest of a small call. So Python's own stream
 written to. What libraries and processes write past them falls into a spool of the interpreter, and is copied when the
 call ends. A call that is watched for silence gets its files at once, so that all its output can be seen to grow.
 """
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH108, PTH118
 
 import io
 import os
 import sys
+from typing import BinaryIO, cast
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _PIECE = 1 << 20
@@ -73,7 +75,7 @@ class Capture:
         self._streams = (Stream(1, "out", spools[0]), Stream(2, "err", spools[1]))
         texts = [
             io.TextIOWrapper(
-                stream,  # type: ignore[arg-type]
+                cast("BinaryIO", stream),  # unbuffered: every print shows at once
                 encoding="utf-8",
                 errors="backslashreplace",
                 write_through=True,

@@ -1,10 +1,11 @@
 """Starting a shell command, or one in a container, in a session of its own.
 
-`posix_spawn` costs about half of what `subprocess.Popen` does in the parent: it neither copies page tables nor builds an
-object. It cannot change the folder, so that the worker, which has one thread, steps into it first; the child opens its
-own output files.
+`posix_spawn` costs about half of what `subprocess.Popen` does in the parent: it neither copies page tables nor builds
+an object. It cannot change the folder, so that the worker, which has one thread, steps into it first; the child opens
+its own output files.
 """
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH118
 
 import os
 import signal
@@ -30,7 +31,13 @@ _LONGEST = 100_000
 
 
 def start(
-    call: PackedCall, order: PackedOrder, folder: str, values: Mapping[str, Any], variables: dict[str, str], label: str
+    call: PackedCall,
+    order: PackedOrder,
+    folder: str,
+    values: Mapping[str, Any],
+    variables: dict[str, str],
+    label: str,
+    tool: str,
 ) -> int:
     """Start a command in a folder; its process, which leads a session and a group. A `Failure` tells why it did not."""
     text = inputs.fill(call.target, values)
@@ -43,7 +50,6 @@ def start(
     variables.update(call.environment)
     environment = {**os.environ, **variables}
     if call.kind == "container":
-        tool = containers.tool()
         words = containers.words(tool, call.image, text, order, folder, variables, label)
     elif len(text) < _LONGEST:
         words = ["/bin/sh", "-c", text]
@@ -68,13 +74,9 @@ def end(folder: str, status: int) -> int:
 
 def _spawn(words: list[str], environment: dict[str, str]) -> int:
     try:
-        return os.posix_spawnp(
-            words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED
-        )
+        return os.posix_spawnp(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)
     except NotImplementedError:  # not every system can begin a session here
-        return os.posix_spawnp(
-            words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED
-        )
+        return os.posix_spawnp(words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED)
 
 
 def _write(path: str, text: str) -> None:

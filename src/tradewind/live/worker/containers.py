@@ -3,7 +3,8 @@
 A container of Docker is no descendant of ours, so that neither signals nor the keeper's adoption reach it. Each carries
 its machine's and its attempt's label, and a note on disk tells the keeper which tool to ask for them.
 """
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH108, PTH110, PTH118, PTH123
 
 import os
 import shutil
@@ -47,7 +48,7 @@ def note(root: str, machine: str, name: str) -> None:
     """Remember on disk that a machine runs containers with a tool."""
     path = _note(root, machine)
     if name != "apptainer" and not os.path.exists(path):
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        with open(path, "w", encoding="utf-8") as file:
             file.write(name)
 
 
@@ -62,7 +63,7 @@ def remove_left(root: str, machine: str) -> int:
     """Have the containers of a machine that is gone removed by a process of the returned number; 0: it had none."""
     path = _note(root, machine)
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        with open(path, encoding="utf-8") as file:
             name = file.read()
         os.unlink(path)
     except OSError:

@@ -3,7 +3,8 @@
 It runs consecutive functions of a chain without coming back in between. A module that was imported once is not read
 again, even if its file changes: a new machine, or a crash, gives a new interpreter.
 """
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH102
 
 import importlib
 import os
@@ -11,9 +12,10 @@ import resource
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tradewind.live.worker import outputs
+from tradewind.live.worker import outputs, processes
 from tradewind.live.worker.capture import Capture
 from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.inputs import resolve
@@ -72,7 +74,7 @@ class Interpreter:
                 cause, reason = failure.cause, failure.reason
                 break
         cpu_after, peak = _usage()
-        memory = peak if peak > most else _resident() or peak
+        memory = peak if peak > most else processes.resident(os.getpid()) or peak
         return Reply(new, cause, reason, cpu_after - cpu, memory, _has_children())
 
     def _call(self, call: PackedCall, folder: str, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def serve(sock: socket.socket, spools: tuple[int, int]) -> None:
     os.close(null)
     interpreter = Interpreter(spools)
     link = Link(sock)
-    sock.setblocking(True)
+    sock.setblocking(True)  # noqa: FBT003
     while (messages := link.read()) is not None:
         for message in messages:
             data = frame(tuple(interpreter.visit(Visit(*message))))
@@ -161,31 +163,15 @@ def _print(problem: BaseException) -> None:
     import traceback  # noqa: PLC0415 - seldom needed
 
     below = problem.__traceback__.tb_next if problem.__traceback__ else None
-    try:
+    with suppress(Exception):  # a disk may be full, or what is printed broken
         traceback.print_exception(type(problem), problem, below, file=sys.stderr)
-    except Exception as other:  # noqa: BLE001 - a disk may be full, or what is printed broken
-        sys.__stderr__ = None if isinstance(other, OSError) else sys.__stderr__
 
 
 def _usage() -> tuple[float, int]:
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    return cpu, max(own.ru_maxrss, children.ru_maxrss) * _UNIT
-
-
-_UNIT = 1 if sys.platform == "darwin" else 1024
-_PAGE = os.sysconf("SC_PAGESIZE")
-
-
-def _resident() -> int:
-    try:
-        file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return 0
-    pages = os.read(file, 256).split()[1]
-    os.close(file)
-    return int(pages) * _PAGE
+    return cpu, max(own.ru_maxrss, children.ru_maxrss) * processes.UNIT
 
 
 def _has_children() -> bool:

@@ -83,7 +83,7 @@ class Keeper:
         try:
             pid = os.fork()
         except OSError as problem:  # the engine sees the socket close
-            print(f"no worker for machine {machine}: {problem}", file=sys.stderr)
+            sys.stderr.write(f"no worker for machine {machine}: {problem}\n")
             os.close(file)
             return
         if pid == 0:

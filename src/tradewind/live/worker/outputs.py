@@ -1,5 +1,6 @@
 """What a call leaves behind: files found by pattern, and values read from its output, its files or its return."""
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH110, PTH116, PTH118, PTH123, PTH207
 
 import os
 from collections.abc import Mapping
@@ -60,7 +61,7 @@ def _returned(name: str, value: Any, *, sole: bool) -> Any:
     raise Failure("missing", f"output {name!r}: the function returned no mapping with this entry")
 
 
-def plain(value: Any, name: str) -> Any:
+def plain(value: Any, name: str) -> Any:  # noqa: PLR0911 - one for each kind
     """A value as JSON knows it: exact types, lists for tuples, text for paths."""
     kind = type(value)
     if value is None or kind in (str, bool, float):
@@ -94,7 +95,7 @@ def _read(name: str, path: str) -> str:
     try:
         if os.stat(path).st_size > LARGEST:
             raise Failure("missing", f"output {name!r}: {path} is larger than {LARGEST >> 20} MiB")
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except OSError as problem:
         raise Failure("missing", f"output {name!r}: cannot read {path}: {problem.strerror}") from None

@@ -3,14 +3,19 @@
 On Linux a worker adopts whatever its tasks leave behind (`PR_SET_CHILD_SUBREAPER`), so that no process gets away.
 Elsewhere there is no such thing: only process groups are killed, and memory is not watched.
 """
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH110, PTH208
 
 import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 
 LINUX = sys.platform == "linux"
+UNIT = 1024 if sys.platform != "darwin" else 1
+"""Bytes in which the kernel counts the memory of a process that has ended."""
+
 _PAGE = os.sysconf("SC_PAGESIZE")
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
@@ -97,10 +102,8 @@ def oom_kills() -> int:
 
 def kill(pid: int, how: int) -> None:
     """Send a signal to a child, if it is still there."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, how)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def kill_group(pid: int, how: int) -> None:

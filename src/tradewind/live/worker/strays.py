@@ -7,7 +7,7 @@ and ends with the last of these.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from tradewind.live.worker import processes
 
@@ -26,7 +26,7 @@ class Strays:
         self._pid = os.getpid()
         self._owners: dict[int, set[str]] = {}
 
-    def look(self, known: dict[int, object]) -> None:
+    def look(self, known: Container[int]) -> None:
         """Find new ones among the children that are not known."""
         for pid in processes.own_children(self._pid):
             if pid not in known and pid not in self._owners:

@@ -1,5 +1,6 @@
 """The files `out` and `err` of a call: how they grow, their last lines, and where a flood is cut."""
-# ruff: noqa: PTH - pathlib costs more than the calls that it wraps
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH116, PTH118
 
 import os
 

@@ -65,7 +65,7 @@ class Link:
     """One end of a socket that carries frames and never blocks."""
 
     def __init__(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
+        sock.setblocking(False)  # noqa: FBT003
         self.socket = sock
         self._came = b""
         self._unsent = b""

@@ -1,0 +1,72 @@
+"""Chains: what a program's steps become once they can run, each placed on one machine as a whole."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tradewind.core.chains.link import most_patient, summed
+from tradewind.model.action import Call
+from tradewind.model.program import NO_RETRIES, Retries, Step
+from tradewind.model.requirement import ANYTHING, Requirement
+from tradewind.model.units import Duration
+from tradewind.model.workflow import NO_RUNTIMES
+
+_LONGEST_NAME = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Calls that run one after the other in the same attempt; they fail, and are tried again, as a whole."""
+
+    id: str
+    """Unique in its run: the id of its first call."""
+    calls: tuple[Call, ...]
+    kind: str = ""
+    """The names of its steps; chains of one kind resemble each other."""
+    requirement: Requirement = ANYTHING
+    retries: Retries = NO_RETRIES
+    total: Duration | None = None
+    """Longest time over all attempts."""
+    runtime: Duration | None = None
+    """Declared run time on a machine of speed 1."""
+    runtimes: Mapping[str, Duration] = field(default_factory=lambda: NO_RUNTIMES)
+    checkpoint: bool = False
+    """Whether it gets a folder that is kept over attempts."""
+
+    @property
+    def name(self) -> str:
+        """Its id as the name of a folder: `qc.1.align.0-2` for `qc[1].align[0.2]`."""
+        name = re.sub(r"\[([0-9.]+)\]", lambda found: "." + found[1].replace(".", "-"), self.id)
+        if len(name) <= _LONGEST_NAME:
+            return name
+        return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def chain_of(calls: Sequence[Call], steps: Sequence[Step]) -> Chain:
+    """The chain of some calls, which steps have become."""
+    first = steps[0]
+    runtime, runtimes = summed([(step.runtime, step.runtimes) for step in steps])
+    return Chain(
+        id=calls[0].id,
+        calls=tuple(calls),
+        kind="+".join(step.name or step.id for step in steps),
+        requirement=first.requirement,
+        retries=first.retries if len(steps) == 1 else _merged([step.retries for step in steps]),
+        total=first.total,
+        runtime=runtime,
+        runtimes=runtimes or NO_RUNTIMES,
+        checkpoint=any(step.checkpoint for step in steps),
+    )
+
+
+def _merged(retries: Sequence[Retries]) -> Retries:
+    if all(retry == retries[0] for retry in retries):
+        return retries[0]
+    return Retries(
+        error=most_patient([retry.error for retry in retries]),
+        memory=most_patient([retry.memory for retry in retries]),
+        timeout=most_patient([retry.timeout for retry in retries]),
+        lost=most_patient([retry.lost for retry in retries]),
+        growth=max(retry.growth for retry in retries),
+    )

@@ -1,0 +1,140 @@
+"""Rebuilding the core after a restart, from plain rows of what is still active.
+
+What ran on machines that are still held runs on; the driver then finds out which of them are really there, and reports
+the others lost. Whatever waited for a retry is tried at once.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tradewind.core.handle import Core
+from tradewind.core.machines import BOOTING, BUSY, IDLE, Machine, minus
+from tradewind.core.work import CANCELLED, DONE, FAILED, READY, RUNNING, WAITING, Run, Unit
+from tradewind.model.units import Money, Time
+from tradewind.model.workflow import Task
+
+_ENDED = (DONE, FAILED, CANCELLED)
+
+
+class UnitWas(NamedTuple):
+    """A unit as it stood."""
+
+    number: int
+    task: Task
+    parents: Sequence[int] = ()
+    """Places in its run of the units that it waits for."""
+    state: int = WAITING
+    attempt: int = 0
+    failures: int = 0
+    lost: int = 0
+    machine: int | None = None
+    started: Time = 0
+
+
+class RunWas(NamedTuple):
+    """A run as it stood, not ended."""
+
+    number: int
+    name: str
+    tenant: str
+    priority: int
+    submitted: Time
+    deadline: Time | None
+    is_open: bool
+    units: Sequence[UnitWas]
+
+
+class MachineWas(NamedTuple):
+    """A machine as it stood, held."""
+
+    number: int
+    kind: str
+    tenant: str
+    is_up: bool
+    acquired: Time
+    expected: Time
+    paid_until: Time
+
+
+class Spent(NamedTuple):
+    """Money charged of late for a machine already given back."""
+
+    tenant: str
+    at: Time
+    amount: Money
+
+
+class Next(NamedTuple):
+    """The smallest numbers never used."""
+
+    run: int = 0
+    unit: int = 0
+    machine: int = 0
+
+
+def restore(
+    core: Core, now: Time, runs: Sequence[RunWas], machines: Sequence[MachineWas], spent: Sequence[Spent], next_: Next
+) -> None:
+    """Bring an empty core to where another one stood."""
+    state = core.state
+    state.now = now
+    state.next_run, state.next_unit, state.next_machine = next_
+    for each in spent:
+        state.by_name[each.tenant].account.remember(each.at, each.amount)
+    for was in machines:
+        _restore_machine(core, was)
+    for was_run in runs:
+        _restore_run(core, was_run)
+
+
+def _restore_machine(core: Core, was: MachineWas) -> None:
+    state = core.state
+    pool = state.by_name[was.tenant]
+    fleet = next(fleet for fleet in pool.fleets if fleet.kind.type.name == was.kind)
+    machine = Machine(was.number, fleet, was.acquired, was.expected)
+    machine.state = IDLE if was.is_up else BOOTING
+    machine.paid_until = was.paid_until
+    machine.idle_since = state.now
+    state.machines[machine.id] = machine
+    fleet.join(machine, state.now)
+    pool.account.commit(machine.kind.type)
+    core.expect_renewal(machine)
+    if was.is_up:
+        fleet.offer(machine)
+
+
+def _restore_run(core: Core, was: RunWas) -> None:
+    state = core.state
+    pool = state.by_name[was.tenant]
+    run = Run(was.number, was.name, pool, was.priority, was.submitted, was.deadline)
+    run.is_open = was.is_open
+    units: list[Unit] = []
+    for row in was.units:
+        unfinished = [units[place] for place in row.parents if units[place].state != DONE]
+        unit = Unit(row.number, run, row.task, state.need(row.task.requirement), len(unfinished))
+        for parent in unfinished:
+            parent.adopt(unit)
+        unit.attempt, unit.lost, unit.started = row.attempt, row.lost, row.started
+        if row.failures:
+            unit.failures = {"error": row.failures}
+        unit.state = row.state if row.state in _ENDED else WAITING
+        units.append(unit)
+        state.units[unit.id] = unit
+    run.units = units
+    run.left = sum(not unit.is_ended for unit in units)
+    state.runs[run.id] = pool.runs[run.id] = run
+    for unit, row in zip(units, was.units, strict=True):
+        if unit.is_ended or unit.waits:
+            continue
+        machine = state.machines.get(row.machine) if row.machine is not None else None
+        if row.state == RUNNING and machine is not None:
+            unit.state = RUNNING
+            unit.machine = machine
+            machine.running[unit.id] = unit
+            machine.free = minus(machine.free, unit.need.demand)
+            machine.state = BUSY
+        else:
+            unit.state = READY
+            pool.enqueue(unit, core.policy.placer.rank(unit))
+            state.newly_ready.append(unit)
+            state.unsettle(pool)

@@ -1,0 +1,63 @@
+"""Orders as plain values that a worker can read without importing the model."""
+
+import os.path
+from collections.abc import Mapping
+from typing import Any
+
+from tradewind.live.port import Order
+from tradewind.live.worker.wire import PackedCall, PackedOrder
+from tradewind.model.action import Call, Container, Function, Ref
+from tradewind.model.units import Duration, in_seconds
+
+
+def pack(order: Order, root: str) -> tuple[Any, ...]:
+    """An order on its way to a worker; folders that are not absolute are taken to lie in the root."""
+    return tuple(
+        PackedOrder(
+            run=order.run,
+            unit=order.unit,
+            attempt=order.attempt,
+            folder=os.path.join(root, order.folder),  # noqa: PTH118 - five times faster
+            checkpoint=os.path.join(root, order.checkpoint) if order.checkpoint else "",  # noqa: PTH118
+            cpus=order.cpus,
+            memory=order.memory,
+            calls=[_call(call) for call in order.calls],
+        )
+    )
+
+
+def _call(call: Call) -> Any:
+    action = call.action
+    if isinstance(action, Function):
+        kind, target, image = "function", action.target, ""
+    elif isinstance(action, Container):
+        kind, target, image = "container", action.command, action.image
+    else:
+        kind, target, image = "shell", action.command, ""
+    return tuple(
+        PackedCall(
+            id=call.id,
+            kind=kind,
+            target=target,
+            image=image,
+            inputs={name: _value(value) for name, value in call.inputs.items()},
+            outputs={name: (output.path, output.many, output.value) for name, output in call.outputs.items()},
+            environment=dict(call.environment),
+            run=_seconds(call.limits.run),
+            silence=_seconds(call.limits.silence),
+        )
+    )
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Ref):
+        return (value.call, value.output, tuple(value.path))
+    if isinstance(value, Mapping):
+        return {name: _value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(each) for each in value]
+    return value
+
+
+def _seconds(duration: Duration | None) -> float | None:
+    return None if duration is None else in_seconds(duration)

@@ -1,0 +1,284 @@
+"""An attempt on its way: its calls one after the other, its limits, and its end with all its processes.
+
+Layout on disk: with one call, its files lie in the attempt's folder; with several, each call has a folder in there,
+`1-trim`, `2-align.0`, … A command leaves `command.sh`, `out`, `err` and `exitcode`; a function `out` and `err` if it
+wrote anything.
+"""
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH102, PTH103, PTH112, PTH120
+
+import os
+import signal
+import time
+from resource import struct_rusage
+from typing import TYPE_CHECKING, Any
+
+from tradewind.live.worker import command, containers, outputs, processes, streams
+from tradewind.live.worker.failure import Failure, unwritable
+from tradewind.live.worker.inputs import resolve
+from tradewind.live.worker.interpreter import Reply, Visit
+from tradewind.live.worker.strays import MARK
+from tradewind.live.worker.watch import Watch
+from tradewind.live.worker.wire import PackedCall, PackedOrder
+
+if TYPE_CHECKING:
+    from tradewind.live.worker.worker import Worker
+
+_KILLED = 128 + signal.SIGKILL
+
+
+class Attempt:
+    """Runs an order; reports to its worker once nothing of it is left."""
+
+    def __init__(self, worker: "Worker", order: PackedOrder) -> None:
+        self.order = order
+        self.key = f"{worker.name}.{order.unit}.{order.attempt}"
+        self.quiet = False
+        """Whether nobody wants to know how it ends."""
+        self.serial = 0
+        """Changes when a wake-up that was asked for has lost its meaning."""
+        self.stopped: Failure | None = None
+        """Why it is being stopped."""
+        self._worker = worker
+        self._results: dict[str, dict[str, Any]] = {}
+        self._at = 0
+        self._lead = 0
+        self._leads: list[int] = []
+        self._folders: list[str] = []
+        self._failure: Failure | None = None
+        self._settling = False
+        self._until = 0.0
+        self._cpu = 0.0
+        self._memory = 0
+        self._tool = ""
+
+    def begin(self) -> None:
+        """Make its folder and begin its first call."""
+        order = self.order
+        self._worker.strays.alive.add(self.key)
+        try:
+            _make(order.folder)
+            if order.checkpoint:
+                os.makedirs(order.checkpoint, exist_ok=True)
+        except OSError as problem:
+            self._fail(unwritable(order.folder, problem))
+        else:
+            self._go_on()
+
+    def stop(self, why: Failure) -> None:
+        """Ask its processes to end; after the grace they are made to."""
+        if self.stopped is None and not self._settling:
+            self.stopped = why
+            self._until = time.monotonic() + self._worker.settings.grace
+            if self._lead:
+                processes.kill_group(self._lead, signal.SIGTERM)
+            self._wake(self._until)
+
+    def look(self, now: float) -> None:
+        """Keep its limits, and make it end that does not want to."""
+        strays = self._worker.strays
+        if self._settling:
+            self._report()  # something cannot even be killed: no reason to wait for ever
+        elif self.stopped is not None:
+            if now >= self._until:
+                processes.kill_group(self._lead, signal.SIGKILL)
+                self._until = now + 1.0
+            self._wake(self._until)
+        else:
+            strays.look(self._worker.children)
+            verdict = self._watch.verdict(now, [self._lead, *strays.of(self.key)])
+            if verdict is None:
+                self._wake(self._watch.due(now))
+            else:
+                self.stop(Failure(*verdict))
+
+    def settle(self) -> None:
+        """Report the end, unless processes are still dying."""
+        worker = self._worker
+        worker.strays.look(worker.children)
+        worker.strays.kill()
+        if not worker.strays.left(self.key):
+            self._report()
+        elif not self._settling:
+            self._settling = True
+            worker.settling.append(self)
+            self._wake(time.monotonic() + worker.settings.grace)
+
+    def _go_on(self) -> None:
+        """Begin the next call; after the last, come to the end."""
+        order = self.order
+        if self._at == len(order.calls):
+            self._end()
+            return
+        try:
+            if order.calls[self._at].kind == "function":
+                self._visit()
+            else:
+                self._command(order.calls[self._at])
+        except Failure as failure:
+            self._fail(failure)
+
+    # ── commands ──
+
+    def _command(self, call: PackedCall) -> None:
+        folder = self._folder(self._at)
+        if len(self.order.calls) > 1:
+            try:
+                os.mkdir(folder)
+            except OSError as problem:
+                raise unwritable(folder, problem) from None
+        values = resolve(call.inputs, self._results) if call.inputs else {}
+        variables = self._variables()
+        variables["TRADEWIND_TASK_ID"] = call.id
+        variables[MARK] = self.key
+        if call.kind == "container":
+            self._tool = containers.tool()
+            containers.note(self._worker.settings.root, self._worker.name, self._tool)
+        self._follow(command.start(call, self.order, folder, values, variables, self.key, self._tool), [call], [folder])
+        self._worker.children[self._lead] = self
+
+    def process_ended(self, status: int, usage: struct_rusage) -> None:
+        """Its command has ended."""
+        self._lead = 0
+        self._took(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * processes.UNIT)
+        call, folder = self.order.calls[self._at], self._folders[0]
+        self._watch.end(time.monotonic())
+        try:
+            code = command.end(folder, status)
+            if self.stopped is None and code == 0:
+                self._results[call.id] = outputs.collect(call, folder) if call.outputs else {}
+        except Failure as failure:
+            self._fail(failure)
+            return
+        if self.stopped is not None:
+            self._fail(self.stopped)
+        elif code:
+            self._fail(Failure("memory" if code == _KILLED and self._starved() else "error", f"exit code {code}"))
+        else:
+            self._at += 1
+            self._go_on()
+
+    # ── functions ──
+
+    def _visit(self) -> None:
+        """Have functions called: all that follow each other, unless one has limits of its own."""
+        calls: list[PackedCall] = []
+        for call in self.order.calls[self._at :]:
+            limited = call.run is not None or call.silence is not None
+            if call.kind != "function" or (limited and calls):
+                break
+            calls.append(call)
+            if limited:
+                break
+        folders = [self._folder(self._at + index) for index in range(len(calls))]
+        single = len(self.order.calls) == 1
+        visit = Visit(calls, folders, single, self._variables(), self._results)
+        self._follow(self._worker.interpreters.send(self, visit), calls, folders)
+
+    def replied(self, reply: Reply) -> None:
+        """The interpreter has called its functions."""
+        self._lead = 0
+        self._results.update(reply.results)
+        self._at += len(reply.results)
+        self._took(reply.cpu, reply.memory)
+        self._watch.end(time.monotonic())
+        if self.stopped is not None:
+            self._fail(self.stopped)
+        elif reply.cause:
+            self._fail(Failure(reply.cause, reply.reason))
+        else:
+            self._go_on()
+
+    def interpreter_ended(self, status: int, cpu: float, memory: int) -> None:
+        """The interpreter is gone, and with it the function that ran."""
+        self._lead = 0
+        made = [index for index, folder in enumerate(self._folders) if os.path.isdir(folder)]
+        self._at += made[-1] if made else 0
+        self._took(cpu, memory)
+        self._watch.end(time.monotonic())
+        code = os.waitstatus_to_exitcode(status)
+        starved = code == -signal.SIGKILL and self._starved()
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        self._fail(self.stopped or Failure("memory" if starved else "error", f"its interpreter {how}"))
+
+    # ── both ──
+
+    def _follow(self, lead: int, calls: list[PackedCall], folders: list[str]) -> None:
+        now = time.monotonic()
+        self._lead = lead
+        self._leads.append(lead)
+        self._folders = folders
+        self._worker.strays.sessions[lead] = self.key
+        self._watch = Watch(folders, calls[0].run, calls[0].silence, self.order.memory, self._worker.settings, now)
+        self._wake(self._watch.due(now))
+
+    def _wake(self, when: float) -> None:
+        self.serial += 1
+        self._worker.wake(when, self)
+
+    def _took(self, cpu: float, memory: int) -> None:
+        self._cpu += cpu
+        self._memory = max(self._memory, memory, self._watch.peak)
+
+    def _starved(self) -> bool:
+        """Whether the kernel has killed for want of memory, or the limit was near."""
+        limit = self.order.memory
+        return self._worker.out_of_memory() or (limit is not None and self._memory > 0.9 * limit)
+
+    def _fail(self, failure: Failure) -> None:
+        self._failure = failure
+        if self._tool and not self.quiet:
+            self._worker.children[containers.remove(self._tool, f"tradewind={self.key}")] = None
+        self._end()
+
+    def _end(self) -> None:
+        self.serial += 1
+        self._worker.strays.alive.discard(self.key)
+        self.settle()
+
+    def _report(self) -> None:
+        worker, order, failure = self._worker, self.order, self._failure
+        self.serial += 1
+        for lead in self._leads:
+            if worker.strays.sessions.get(lead) == self.key:
+                del worker.strays.sessions[lead]
+        if self.quiet:
+            message: tuple[Any, ...] | None = None
+        elif failure is None:
+            message = ("done", order.unit, order.attempt, self._results, self._cpu, self._memory)
+        else:
+            call = order.calls[min(self._at, len(order.calls) - 1)].id if order.calls else ""
+            tail = streams.tail(self._folder(self._at))
+            message = (
+                *("broke", order.unit, order.attempt, failure.cause, failure.reason),
+                *(call, tail, self._cpu, self._memory),
+            )
+        worker.ended(self, message)
+
+    def _folder(self, index: int) -> str:
+        order = self.order
+        if len(order.calls) <= 1:
+            return order.folder
+        name = order.calls[index].id.replace("[", ".").replace("]", "").replace("/", "_")
+        return f"{order.folder}/{index + 1}-{name}"
+
+    def _variables(self) -> dict[str, str]:
+        order = self.order
+        variables = {
+            "TRADEWIND_RUN_ID": order.run,
+            "TRADEWIND_ATTEMPT": str(order.attempt),
+            "TRADEWIND_CPUS": str(order.cpus),
+        }
+        if order.memory is not None:
+            variables["TRADEWIND_MEMORY_MB"] = str(order.memory // 1_000_000)
+        if order.checkpoint:
+            variables["TRADEWIND_CHECKPOINT_DIR"] = order.checkpoint
+        return variables
+
+
+def _make(folder: str) -> None:
+    try:
+        os.mkdir(folder)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        os.mkdir(folder)

@@ -1,0 +1,139 @@
+"""The warm interpreters of a worker: one for each function call that runs at a time, forked when first needed."""
+
+import os
+import selectors
+import signal
+import socket
+import traceback
+from resource import struct_rusage
+from typing import TYPE_CHECKING, NoReturn
+
+from tradewind.live.worker import processes
+from tradewind.live.worker.attempt import Attempt
+from tradewind.live.worker.capture import spool
+from tradewind.live.worker.failure import Failure, unwritable
+from tradewind.live.worker.interpreter import Reply, Visit, serve
+from tradewind.live.worker.wire import Link, frame
+
+if TYPE_CHECKING:
+    from tradewind.live.worker.worker import Worker
+
+_FILES = 1 << 16
+"""More than a worker ever has open."""
+
+
+class Warm:
+    """A process that calls functions, as its worker sees it."""
+
+    def __init__(self, pool: "Interpreters", pid: int, link: Link, spools: tuple[int, int]) -> None:
+        self.pid = pid
+        self.link = link
+        self.spools = spools
+        self.attempt: Attempt | None = None
+        self.cpu = 0.0
+        self._pool = pool
+
+    def process_ended(self, status: int, usage: struct_rusage) -> None:
+        """The process is gone."""
+        self._pool.bury(self, status, usage)
+
+
+class Interpreters:
+    """Lends interpreters to attempts, and takes them back."""
+
+    def __init__(self, worker: "Worker") -> None:
+        self._worker = worker
+        self._idle: list[Warm] = []
+
+    def send(self, attempt: Attempt, visit: Visit) -> int:
+        """Have functions called; the process that does it."""
+        warm = self._idle.pop() if self._idle else self._start()
+        warm.attempt = attempt
+        calls = [tuple(call) for call in visit.calls]
+        data = frame((calls, visit.folders, visit.fresh, visit.variables, visit.results))
+        if not warm.link.write(data):
+            self._listen(warm, writing=True)
+        return warm.pid
+
+    def close(self) -> None:
+        """Give up the idle ones; they end by themselves."""
+        for warm in self._idle:
+            warm.link.close()
+
+    def bury(self, warm: Warm, status: int, usage: struct_rusage) -> None:
+        """Tell the attempt that its interpreter has died, unless it had replied before."""
+        self._read(warm)
+        self._worker.selector.unregister(warm.link.socket)
+        warm.link.close()
+        for file in warm.spools:
+            os.close(file)
+        if warm in self._idle:
+            self._idle.remove(warm)
+        if warm.attempt is not None:
+            cpu = max(0.0, usage.ru_utime + usage.ru_stime - warm.cpu)
+            warm.attempt.interpreter_ended(status, cpu, usage.ru_maxrss * processes.UNIT)
+
+    def _read(self, warm: Warm) -> None:
+        for message in warm.link.read() or ():
+            attempt, warm.attempt = warm.attempt, None
+            if attempt is None:
+                continue
+            reply = Reply(*message)
+            warm.cpu += reply.cpu
+            if reply.children or attempt.stopped is not None:
+                self._worker.strays.add(warm.pid, attempt.key)  # dies with the attempt, and its children after it
+            else:
+                self._idle.append(warm)
+            attempt.replied(reply)
+
+    def _listen(self, warm: Warm, *, writing: bool) -> None:
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
+
+        def ready(event: int) -> None:
+            if event & selectors.EVENT_WRITE and warm.link.write():
+                self._listen(warm, writing=False)
+            if event & selectors.EVENT_READ:
+                self._read(warm)
+
+        self._worker.selector.modify(warm.link.socket, events, ready)
+
+    def _start(self) -> Warm:
+        ours, theirs = socket.socketpair()
+        root = self._worker.settings.root
+        try:
+            spools = spool(root), spool(root)
+        except OSError as problem:
+            raise unwritable(root, problem) from None
+        parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as problem:
+            raise Failure("start", f"cannot start an interpreter: {problem.strerror}") from None
+        if pid == 0:
+            _become_interpreter(parent, theirs, spools)
+        theirs.close()
+        warm = Warm(self, pid, Link(ours), spools)
+        self._worker.selector.register(ours, selectors.EVENT_READ, None)
+        self._listen(warm, writing=False)
+        self._worker.children[pid] = warm
+        return warm
+
+
+def _become_interpreter(parent: int, sock: socket.socket, spools: tuple[int, int]) -> NoReturn:
+    """Shed all that is the worker's; its objects are still referred to by the frames above, and so never closed twice."""
+    try:
+        processes.die_with(parent)
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        low = 3
+        for keep in sorted((sock.fileno(), *spools)):
+            os.closerange(low, keep)
+            low = keep + 1
+        os.closerange(low, _FILES)
+        serve(sock, spools)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)

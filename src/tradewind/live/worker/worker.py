@@ -1,0 +1,177 @@
+"""A worker: the process that is a machine. One thread, one loop, any number of attempts at a time.
+
+It takes orders from the engine's socket and reports there. When the socket closes, or the keeper dies, it kills all
+that it runs and ends.
+"""
+
+import heapq
+import os
+import selectors
+import signal
+import socket
+import time
+from resource import struct_rusage
+from typing import Any, Protocol
+
+from tradewind.live.worker import processes
+from tradewind.live.worker.alarm import Alarm
+from tradewind.live.worker.attempt import Attempt
+from tradewind.live.worker.failure import Failure
+from tradewind.live.worker.interpreters import Interpreters
+from tradewind.live.worker.strays import Strays
+from tradewind.live.worker.wire import Link, PackedCall, PackedOrder, Settings, frame
+
+PATIENCE = 2.0
+"""Seconds for killed processes to be gone; what remains is the keeper's."""
+
+
+class Child(Protocol):
+    """Whoever wants to know that a process has ended."""
+
+    def process_ended(self, status: int, usage: struct_rusage) -> None:
+        """It has."""
+
+
+class Worker:
+    """Carries out orders."""
+
+    def __init__(self, sock: socket.socket, name: str, settings: Settings) -> None:
+        self.name = name
+        """Unique on this host."""
+        self.settings = settings
+        self.selector = selectors.DefaultSelector()
+        self.children: dict[int, Child | None] = {}
+        """Processes that we have started, and who waits for their end."""
+        self.settling: list[Attempt] = []
+        """Attempts that have ended, except for some dying processes."""
+        self.strays = Strays()
+        self.interpreters = Interpreters(self)
+        self._running: dict[tuple[int, int], Attempt] = {}
+        self._alarm = Alarm()
+        self._link = Link(sock)
+        self._wakes: list[tuple[float, int, Attempt, int]] = []
+        self._asked = 0
+        self._news: list[tuple[Any, ...]] = []
+        self._leaving = False
+        self._over = False
+        self._oom_kills = processes.oom_kills()
+
+    def run(self) -> None:
+        """Work until the engine is gone or lets us go."""
+        processes.adopt_orphans()
+        signal.signal(signal.SIGTERM, self._end_at_once)
+        self.selector.register(self._alarm, selectors.EVENT_READ, self._reap)
+        self.selector.register(self._link.socket, selectors.EVENT_READ, self._read)
+        self._news.append(("up", os.getpid()))
+        while not self._over and not (self._leaving and not self._running):
+            if self._news:
+                self._tell()
+            wait = self._wakes[0][0] - time.monotonic() if self._wakes else None
+            for key, event in self.selector.select(wait):
+                key.data(event)
+            if self._wakes:
+                self._look()
+        self._kill_all()
+
+    def wake(self, when: float, attempt: Attempt) -> None:
+        """Let an attempt look after itself at some time, if it has not changed until then."""
+        self._asked += 1
+        heapq.heappush(self._wakes, (when, self._asked, attempt, attempt.serial))
+
+    def ended(self, attempt: Attempt, message: tuple[Any, ...] | None) -> None:
+        """Nothing is left of an attempt."""
+        del self._running[attempt.order.unit, attempt.order.attempt]
+        if attempt in self.settling:
+            self.settling.remove(attempt)
+        if message is not None:
+            self._news.append(message)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel has killed for want of memory since we asked last."""
+        before, self._oom_kills = self._oom_kills, processes.oom_kills()
+        return self._oom_kills > before
+
+    def _end_at_once(self, *_: object) -> None:
+        self._over = True
+
+    def _read(self, event: int) -> None:
+        if event & selectors.EVENT_WRITE and self._link.write():
+            self.selector.modify(self._link.socket, selectors.EVENT_READ, self._read)
+        if event & selectors.EVENT_READ:
+            batches = self._link.read()
+            if batches is None:
+                self._over = True
+                return
+            for batch in batches:
+                for message in batch:
+                    self._obey(message)
+
+    def _obey(self, message: tuple[Any, ...]) -> None:
+        verb = message[0]
+        if verb == "run":
+            order = PackedOrder(*message[1])
+            if (order.unit, order.attempt) not in self._running:
+                attempt = Attempt(self, order._replace(calls=[PackedCall(*call) for call in order.calls]))
+                self._running[order.unit, order.attempt] = attempt
+                attempt.begin()
+        elif verb == "kill":
+            found = self._running.get((message[1], message[2]))
+            if found is not None:
+                self._drop(found)
+        elif verb == "ping":
+            self._news.append(("pong",))
+        else:
+            self._leaving = True
+            for attempt in list(self._running.values()):
+                self._drop(attempt)
+
+    def _drop(self, attempt: Attempt) -> None:
+        attempt.quiet = True
+        attempt.stop(Failure("killed", "it was killed"))
+
+    def _tell(self) -> None:
+        if not self._link.write(frame(self._news)):
+            both = selectors.EVENT_READ | selectors.EVENT_WRITE
+            self.selector.modify(self._link.socket, both, self._read)
+        self._news = []
+
+    def _reap(self, _: int) -> None:
+        self._alarm.clear()
+        adopted = False
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            adopted = bool(self.strays.bury(pid)) or adopted
+            child = self.children.pop(pid, None)
+            if child is not None:
+                child.process_ended(status, usage)
+        if adopted:
+            for attempt in list(self.settling):
+                attempt.settle()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        while self._wakes and self._wakes[0][0] <= now:
+            _, _, attempt, serial = heapq.heappop(self._wakes)
+            if serial == attempt.serial:
+                attempt.look(now)
+
+    def _kill_all(self) -> None:
+        """Leave no process behind."""
+        self._link.close()
+        for pid in self.children:
+            processes.kill_group(pid, signal.SIGKILL)
+        ends = time.monotonic() + PATIENCE
+        while time.monotonic() < ends:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                for each in processes.own_children(os.getpid()):
+                    processes.kill(each, signal.SIGKILL)
+                time.sleep(0.005)
