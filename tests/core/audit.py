@@ -27,15 +27,18 @@ from tradewind.model.event import (
     BudgetChanged,
     Cancelled,
     Closed,
+    Extended,
     Failed,
     Finished,
     MachineFailed,
     MachineLost,
     MachineReady,
+    Reprioritised,
     Submitted,
     Timer,
 )
 from tradewind.model.machine import MachineType
+from tradewind.model.requirement import Requirement, amounts_of
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
 from tradewind.model.workflow import Task, Workflow
@@ -46,8 +49,10 @@ class UnitBook:
     run: int
     task: Task
     parents: tuple[int, ...]
+    needs: Requirement
     attempt: int = 0
-    failures: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    lost: int = 0
     machine: int | None = None
     is_done: bool = False
     is_dead: bool = False
@@ -64,11 +69,12 @@ class UnitBook:
 @dataclass(slots=True)
 class RunBook:
     tenant: int
-    workflow: Workflow
-    submitted: Time
-    units: range
+    priority: int
+    is_open: bool
+    units: list[int]
     demand: int = 0
     fate: str = ""
+    """Why it cannot end well any more."""
     status: str = ""
 
 
@@ -132,7 +138,7 @@ class Audit:
             self._settle()
         for tenant in range(len(self.tenants)):
             self._check_spending(tenant)
-        for number, machine in enumerate(self.machines):
+        for number, machine in enumerate(self.machines if is_complete else self.machines[:-1]):
             self._check_bill(number, machine)
         if is_complete:
             self._check_all_over()
@@ -190,23 +196,49 @@ class Audit:
     def _on_refused(self, record: Refused) -> None:
         workflow = self._submitted.pop(record.cause).workflow
         self.refused += 1
-        assert any(not any(self._offers(kind, task) for kind in self.types) for task in workflow.tasks)
+        assert any(not any(self._offers(kind, task.requirement) for kind in self.types) for task in workflow.tasks)
 
     def _on_admitted(self, record: Admitted) -> None:
         event = self._submitted.pop(record.cause)
         workflow = event.workflow
-        assert all(any(self._offers(kind, task) for kind in self.types) for task in workflow.tasks)
+        assert all(any(self._offers(kind, task.requirement) for kind in self.types) for task in workflow.tasks)
         assert (record.run, record.first, record.tasks) == (len(self.runs), len(self.units), len(workflow.tasks))
         assert self.tenants[record.tenant].name == event.tenant
         assert record.priority == workflow.priority
         assert record.deadline == (None if workflow.deadline is None else self._now + workflow.deadline)
         assert record.ideal == self._ideal(workflow)
+        self.runs.append(RunBook(record.tenant, workflow.priority, event.is_open, []))
+        self._add_units(record.run, workflow.tasks, workflow.parents)
+
+    def _add_units(self, run: int, tasks: Sequence[Task], parents: Sequence[Sequence[int]]) -> None:
         first = len(self.units)
-        self.runs.append(
-            RunBook(record.tenant, workflow, self._now, range(first, first + record.tasks)),
-        )
-        for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
-            self.units.append(UnitBook(record.run, task, tuple(first + parent for parent in parents)))
+        for task, row in zip(tasks, parents, strict=True):
+            self.runs[run].units.append(len(self.units))
+            self.units.append(UnitBook(run, task, tuple(first + parent for parent in row), task.requirement))
+
+    def _on_extended(self, record: Extended) -> None:
+        run = self._open_run(record.run, record.seq)
+        if run is None:
+            return
+        if run.fate or not run.is_open:
+            self._expect_drop(record.seq)
+        elif all(any(self._offers(kind, task.requirement) for kind in self.types) for task in record.tasks):
+            run.is_open = not record.is_last
+            self._add_units(record.run, record.tasks, ((),) * len(record.tasks))
+        else:
+            self._doom(run, "failed")
+
+    def _on_reprioritised(self, record: Reprioritised) -> None:
+        run = self._open_run(record.run, record.seq)
+        if run is not None:
+            run.priority = record.priority
+
+    def _open_run(self, number: int, seq: int) -> RunBook | None:
+        """A run that has not ended; a report about any other is to be dropped."""
+        if number < len(self.runs) and not self.runs[number].status:
+            return self.runs[number]
+        self._expect_drop(seq)
+        return None
 
     def _on_eligible(self, record: Eligible) -> None:
         run = self.runs[record.run]
@@ -215,15 +247,14 @@ class Audit:
         run.demand += record.change
 
     def _on_cancelled(self, record: Cancelled) -> None:
-        run = self.runs[record.run]
-        if run.status:
-            self._expect_drop(record.seq)
-            return
-        self._cancelled.add(record.run)
-        self._doom(run, "cancelled")
+        run = self._open_run(record.run, record.seq)
+        if run is not None:
+            self._cancelled.add(record.run)
+            self._doom(run, "cancelled")
 
     def _doom(self, run: RunBook, fate: str) -> None:
         run.fate = run.fate or fate
+        run.is_open = False
         for unit in run.units:
             book = self.units[unit]
             book.is_dead = book.is_dead or (not book.is_done and book.machine is None)
@@ -236,12 +267,9 @@ class Audit:
         assert record.status == (run.fate or "done")
         assert all(book.machine is None for book in books), f"{record}: it still runs"
         assert all(book.is_over for book in books), f"{record}: tasks are lost"
-        if record.status == "done":
-            assert all(book.is_done for book in books)
-        elif record.status == "failed":
-            assert any(book.failures >= book.task.retry.attempts for book in books)
-        else:
-            assert record.run in self._cancelled
+        assert not run.is_open, f"{record}: it may still grow"
+        assert record.status != "done" or all(book.is_done for book in books)
+        assert record.status != "cancelled" or record.run in self._cancelled
         run.status = record.status
 
     def _on_start(self, record: Start) -> None:
@@ -257,7 +285,7 @@ class Audit:
         assert machine.is_ready, f"{record}: the machine is not up"
         assert machine.gone is None, f"{record}: the machine is gone"
         assert machine.tenant == run.tenant, f"{record}: somebody else's machine"
-        assert self._has_room(machine, book.task), f"{record}: no room"
+        assert self._has_room(machine, book.needs), f"{record}: no room"
         if self.is_dynamic:
             book.is_resting = False
             assert record.machine == self._first_place(record.unit), f"{record}: not the first machine with room"
@@ -280,17 +308,30 @@ class Audit:
             return
         book = self.units[record.unit]
         run = self.runs[book.run]
-        book.failures += 1
-        if book.failures < book.task.retry.attempts and not run.fate:
-            book.not_before = self._now + _pause(book.task, book.failures)
+        book.failures[record.cause] = book.failures.get(record.cause, 0) + 1
+        if not run.fate and _may_retry(book, record.cause) and self._grows(book, record.cause):
+            book.not_before = self._now + _pause(book.task, sum(book.failures.values()))
             book.is_resting = True
         else:
-            self._doom(run, "failed")
             book.is_dead = True
+            self._doom(run, "failed")
+
+    def _grows(self, book: UnitBook, cause: str) -> bool:
+        """What lacked memory asks for more of it; whether some machine type has that much."""
+        if cause == "memory" and book.task.retry.memory_growth > 1:
+            grown = {
+                name: round(count * book.task.retry.memory_growth) if name == "memory" else count
+                for name, count in book.needs.amounts
+            }
+            needs = Requirement(book.needs.capabilities, amounts_of(grown))
+            if not any(self._offers(kind, needs) for kind in self.types):
+                return False
+            book.needs = needs
+        return True
 
     def _stop(self, unit: int, attempt: int, seq: int) -> bool:
-        book = self.units[unit]
-        if book.machine is None or book.attempt != attempt:
+        book = self.units[unit] if unit < len(self.units) else None
+        if book is None or book.machine is None or book.attempt != attempt:
             self._expect_drop(seq)
             return False
         self.machines[book.machine].running.remove(unit)
@@ -302,7 +343,20 @@ class Audit:
         assert (book.machine, book.attempt) == (record.machine, record.attempt), f"{record}: it does not run there"
         self.machines[record.machine].running.remove(record.unit)
         book.machine = None
-        book.is_dead = bool(self.runs[book.run].fate)
+        if record.because == "the run was cancelled":
+            book.is_dead = True
+            assert book.run in self._cancelled
+        else:
+            assert record.because == "the budget no longer pays for it"
+            self._lose(book)
+
+    def _lose(self, book: UnitBook) -> None:
+        """A unit has lost its machine, and runs again unless that has happened too often."""
+        run = self.runs[book.run]
+        book.lost += 1
+        book.is_dead = bool(run.fate) or book.lost > book.task.retry.lost
+        if book.is_dead:
+            self._doom(run, "failed")
 
     # Machines
 
@@ -314,31 +368,36 @@ class Audit:
         assert held <= kind.limit, f"{record}: {held} machines of {kind.limit}"
 
     def _on_machineready(self, record: MachineReady) -> None:
-        machine = self.machines[record.machine]
-        if machine.is_ready or machine.gone is not None:
+        machine = self._held(record.machine)
+        if machine is None or machine.is_ready:
             self._expect_drop(record.seq)
         else:
             machine.is_ready = True
 
     def _on_machinefailed(self, record: MachineFailed) -> None:
-        machine = self.machines[record.machine]
-        if machine.is_ready or machine.gone is not None:
+        machine = self._held(record.machine)
+        if machine is None or machine.is_ready:
             self._expect_drop(record.seq)
         else:
             machine.gone, machine.end = self._now, "failed"
 
     def _on_machinelost(self, record: MachineLost) -> None:
-        machine = self.machines[record.machine]
-        if machine.gone is not None:
+        machine = self._held(record.machine)
+        if machine is None:
             self._expect_drop(record.seq)
             return
         machine.gone, machine.end = self._now, "lost"
-        for unit in machine.running:
-            book = self.units[unit]
-            book.machine = None
-            book.is_dead = bool(self.runs[book.run].fate)
-            self.lost_attempts += 1
+        books = [self.units[unit] for unit in sorted(machine.running)]
         machine.running.clear()
+        for book in books:
+            book.machine = None
+            self.lost_attempts += 1
+        for book in books:
+            self._lose(book)
+
+    def _held(self, number: int) -> MachineBook | None:
+        known = number < len(self.machines) and self.machines[number].gone is None
+        return self.machines[number] if known else None
 
     def _on_release(self, record: Release) -> None:
         machine = self.machines[record.machine]
@@ -440,23 +499,21 @@ class Audit:
 
     # Rules
 
-    def _offers(self, kind: MachineType, task: Task) -> bool:
-        needs = dict(task.requirement.amounts)
+    def _offers(self, kind: MachineType, needs: Requirement) -> bool:
         offer = dict(kind.amounts)
         return (
             kind.slots >= 1
-            and task.requirement.capabilities <= kind.capabilities
-            and all(offer.get(name, 0) >= count for name, count in needs.items())
+            and needs.capabilities <= kind.capabilities
+            and all(offer.get(name, 0) >= count for name, count in needs.amounts)
         )
 
-    def _has_room(self, machine: MachineBook, task: Task) -> bool:
+    def _has_room(self, machine: MachineBook, needs: Requirement) -> bool:
         kind = machine.kind
-        if not self._offers(kind, task) or len(machine.running) + 1 > kind.slots:
+        if not self._offers(kind, needs) or len(machine.running) + 1 > kind.slots:
             return False
-        tasks = [self.units[unit].task for unit in machine.running] + [task]
         taken: dict[str, int] = {}
-        for each in tasks:
-            for name, count in each.requirement.amounts:
+        for each in (needs, *(self.units[unit].needs for unit in machine.running)):
+            for name, count in each.amounts:
                 taken[name] = taken.get(name, 0) + count
         offer = dict(kind.amounts)
         return all(offer.get(name, 0) >= count for name, count in taken.items())
@@ -477,24 +534,31 @@ class Audit:
         for kind in self.types:
             for number, machine in enumerate(self.machines):
                 if machine.kind is kind and machine.tenant == tenant and machine.is_ready and machine.gone is None:
-                    if self._has_room(machine, book.task):
+                    if self._has_room(machine, book.needs):
                         return number
         return None
 
     def _order(self, unit: int) -> tuple[int, int]:
-        return -self.runs[self.units[unit].run].workflow.priority, unit
+        return -self.runs[self.units[unit].run].priority, unit
 
     def _ideal(self, workflow: Workflow) -> Duration:
         """The longest path, every task on its fastest type."""
         ends: list[Duration] = []
         for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
-            time = min(_run_time(task, kind) for kind in self.types if self._offers(kind, task))
+            time = min(_run_time(task, kind) for kind in self.types if self._offers(kind, task.requirement))
             ends.append(time + max((ends[parent] for parent in parents), default=0))
         return max(ends, default=0)
 
 
 def _run_time(task: Task, kind: MachineType) -> Duration:
     return task.runtimes[kind.name] if kind.name in task.runtimes else round((task.runtime or 0) / kind.speed)
+
+
+def _may_retry(book: UnitBook, cause: str) -> bool:
+    retry = book.task.retry
+    if cause in retry.by_cause:
+        return book.failures[cause] < retry.by_cause[cause]
+    return sum(number for name, number in book.failures.items() if name not in retry.by_cause) < retry.attempts
 
 
 def _pause(task: Task, failures: int) -> Duration:

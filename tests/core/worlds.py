@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from tradewind.model.requirement import ANYTHING, Requirement, amounts
 from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT, Duration, Time
-from tradewind.model.workflow import ONCE, Retry, Task, Workflow
+from tradewind.model.workflow import NO_CAUSES, ONCE, Retry, Task, Workflow
 from tradewind.policies.protocol import Policy
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
@@ -190,14 +190,16 @@ def make_world(pick: Pick) -> World:
     """A random world; the first of all values is the simplest."""
     policy, parameters = pick(POLICIES)
     is_uniform = pick((True, True, False))
-    types = tuple(_machine_type(pick, index, is_uniform=is_uniform) for index in range(pick((1, 2, 3))))
+    types = tuple(make_type(pick, index, is_uniform=is_uniform) for index in range(pick((1, 2, 3))))
+    if policy == "pfa":  # its demand knows no bounds if neither budget nor limits set any
+        types = tuple(replace(kind, limit=min(kind.limit, 8)) for kind in types)
     tenants = tuple(
         Tenant(name, pick((None, None, 0, 1, 2, 5, 8, 13, 21, 30)), pick((60, 30, 150)) * SECOND)
         for name in ("ann", "bob")[: pick((1, 2))]
     )
     tenants = tuple(replace(t, budget=None if t.budget is None else t.budget * UNIT) for t in tenants)
     submissions = tuple(
-        Submission(pick((0, 60, 1, 59, 61, 120, 200, 333)) * SECOND, _workflow(pick, types), pick(tenants).name)
+        Submission(pick((0, 60, 1, 59, 61, 120, 200, 333)) * SECOND, make_workflow(pick, types), pick(tenants).name)
         for _ in range(pick((1, 2, 3, 4, 0)))
     )
     scenario = Scenario(
@@ -215,7 +217,7 @@ def make_world(pick: Pick) -> World:
     return World(scenario, submissions, _must_end(scenario, submissions, is_uniform=is_uniform))
 
 
-def _machine_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
+def make_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
     period = pick((60, 20, 100)) * SECOND
     return MachineType(
         name=f"type{index}",
@@ -225,29 +227,35 @@ def _machine_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
         limit=pick((NO_LIMIT, 1, 3)),
         capabilities=frozenset() if is_uniform else pick(_CAPABILITIES),
         slots=pick((1, 2, 3)),
-        amounts=() if is_uniform else amounts(mem=pick(range(7)), cpus=pick(range(4))),
+        amounts=() if is_uniform else amounts(memory=pick(range(7)), cpus=pick(range(4))),
         speed=pick((1.0, 2.0, 0.75)),
     )
 
 
-def _workflow(pick: Pick, types: Sequence[MachineType]) -> Workflow:
+def make_workflow(pick: Pick, types: Sequence[MachineType]) -> Workflow:
     tasks = []
     parents: list[tuple[int, ...]] = []
     for index in range(pick(range(8))):
-        retry = Retry(pick((1, 2, 3)), delay=pick((0, 7, 30)) * SECOND)
+        retry = Retry(
+            pick((1, 2, 3)),
+            by_cause=pick((NO_CAUSES, {"memory": 4})),
+            lost=pick((100, 1)),
+            memory_growth=pick((1.0, 1.5)),
+            delay=pick((0, 7, 30)) * SECOND,
+        )
         on = {kind.name: pick((0, 10, 60, 120)) * SECOND for kind in types if pick((False, False, False, True))}
         runtime = pick((30, 0, 1, 59, 60, 61, 90, 150)) * SECOND
-        tasks.append(Task(f"t{index}", "t", _requirement(pick, types), runtime, on, retry=retry))
+        tasks.append(Task(f"t{index}", "t", make_requirement(pick, types), runtime, on, retry=retry))
         parents.append(tuple(sorted({pick(range(index)) for _ in range(pick((0, 1, 2, 3)))})) if index else ())
     return Workflow("w", tuple(tasks), tuple(parents), pick((0, 1, 2)), pick((None, 90 * SECOND)))
 
 
-def _requirement(pick: Pick, types: Sequence[MachineType]) -> Requirement:
+def make_requirement(pick: Pick, types: Sequence[MachineType]) -> Requirement:
     """Something that one of the types offers, or, rarely, none."""
     kind = pick(types)
     wanted = {name: pick(range(most + 1)) for name, most in kind.amounts}
     if wanted and not pick(range(20)):
-        wanted["mem"] = 7
+        wanted["memory"] = 7
     capabilities = frozenset(name for name in sorted(kind.capabilities) if pick((False, True)))
     return Requirement(capabilities, amounts(**wanted))
 
@@ -269,8 +277,8 @@ def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_unifo
     """Whether any sound policy ends all work: machines can be paid for, and those held never bar the way to others."""
     is_alone = len({submission.tenant for submission in submissions}) <= 1
     is_free = all(tenant.budget is None for tenant in scenario.tenants)
-    if scenario.policy == "fixed":
-        return is_alone and is_free and (is_uniform or scenario.parameters["machines"] >= len(scenario.machines))
+    if scenario.policy == "fixed":  # holds machines for tenants without work too
+        return len(scenario.tenants) == 1 and is_free and (is_uniform or scenario.parameters["machines"] >= len(scenario.machines))
     if is_uniform:
         return all(_pays_for_any(tenant, scenario.machines) for tenant in scenario.tenants)
     return is_alone and is_free and scenario.policy == "demand"
@@ -282,15 +290,3 @@ def _pays_for_any(tenant: Tenant, types: Sequence[MachineType]) -> bool:
         kind.price * max(ceil(tenant.interval / kind.billing.period), ceil(kind.billing.minimum / kind.billing.period))
         for kind in types
     )
-
-
-@dataclass(slots=True)
-class Outside:
-    """What a driver would know of the world behind a core: what runs, what boots, and when to wake it."""
-
-    running: dict[int, Start] = field(default_factory=dict)
-    booting: set[int] = field(default_factory=set)
-    machines: int = 0
-    runs: int = 0
-    starts: list[Start] = field(default_factory=list)
-    dues: list[Time] = field(default_factory=list)

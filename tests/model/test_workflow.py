@@ -70,3 +70,11 @@ def test_pauses_grow_up_to_the_longest() -> None:
         5 * SECOND,
     ]
     assert Retry().pause_after(3) == 0
+
+
+def test_a_cause_may_have_a_limit_of_its_own() -> None:
+    retry = Retry(attempts=2, by_cause={"memory": 3})
+    assert retry.allows("memory", {"memory": 2, "error": 5})
+    assert not retry.allows("memory", {"memory": 3})
+    assert retry.allows("error", {"error": 1, "memory": 9})
+    assert not retry.allows("error", {"error": 1, "timeout": 1})

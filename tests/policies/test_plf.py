@@ -30,7 +30,7 @@ from tradewind.policies.budget.plf import Supply, distribute, free_slots, shuffl
 from tradewind.policies.parts.consolidation import by_priority, eligible_by_run
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.protocol import Policy, Rent
-from tradewind.policies.registry import build
+from tradewind.policies.registry import PolicyError, build
 
 ON_SMALL = {"small": 10, "large": 20}
 ON_LARGE = {"small": 20, "large": 10}
@@ -176,7 +176,7 @@ def test_work_that_the_budget_can_never_pay_for_is_put_on_record() -> None:
 def test_parameters_choose_placer_and_calls() -> None:
     assert isinstance(build("plf", {"placement": "dynamic"}).placer, FirstIdle)
     assert build("plf", {"replan_on_arrival": True}).scaler.on_arrival
-    with pytest.raises(ValueError, match="placement"):
+    with pytest.raises(PolicyError, match="placement"):
         build("plf", {"placement": "nowhere"})
 
 

@@ -55,7 +55,7 @@ class MachineEvents(Turn):
         for unit in units:
             run = unit.run
             unit.lost += 1
-            if run.failed:
+            if run.is_stopping:
                 unit.move(UnitStep.CANCEL)
                 self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
                 self._leave(run, 1)

@@ -115,7 +115,7 @@ class Fleet:
         self.groups: dict[Vector, list[int]] = {}
         """Numbers of machines by what is free on them, as heaps; entries that no longer hold are skipped when met."""
         self._by_age: dict[Vector, list[int]] | None = None
-        """The same, as heaps of idle time and number: kept from the first time anybody asks who has been idle longest."""
+        """The same, as heaps of idle time and number; kept once anybody has asked who has been idle the longest."""
         self._full: set[Vector] = set()
         self._area: Duration = 0
         self._since: Time = 0
@@ -194,7 +194,7 @@ class Fleet:
         return best
 
     def longest_idle(self, demand: Vector) -> Machine | None:
-        """The machine with room for a demand that has been idle the longest; one at work counts from when it last was."""
+        """The machine with room for a demand that has been idle the longest; one at work, from when it last was."""
         if demand in self._full:
             return None
         by_age = self._by_age

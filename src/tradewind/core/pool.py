@@ -1,5 +1,6 @@
 """Pools: one tenant's ready work and machines, indexed so that a match is found without looking at all of either."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
@@ -17,6 +18,7 @@ class Pool:
     """One tenant's runs, ready units, machines and money."""
 
     __slots__ = (
+        "_spent",
         "_units",
         "account",
         "delayed",
@@ -28,7 +30,6 @@ class Pool:
         "queues",
         "runs",
         "tenant",
-        "waiting",
     )
 
     def __init__(self, index: int, tenant: Tenant, kinds: Sequence[Kind], units: dict[int, Unit]) -> None:
@@ -40,8 +41,8 @@ class Pool:
         self.queues: dict[int, list[int]] = {}
         """Ready units by need, as heaps of rank and number; entries that no longer hold are skipped when met."""
         self.needs: dict[int, Need] = {}
-        self.waiting: dict[int, int] = {}
-        """How many units are ready, by the number of what they need."""
+        self._spent: Counter[int] = Counter()
+        """How many entries of a queue are known to hold no longer, by need."""
         self.delayed: dict[int, Unit] = {}
         self.openings = 0
         """In how many groups of its fleets there is a machine with room."""
@@ -49,55 +50,57 @@ class Pool:
         self._units = units
 
     def enqueue(self, unit: Unit, rank: int) -> None:
-        """A unit has become ready."""
-        need = unit.need.index
-        self.waiting[need] = self.waiting.get(need, 0) + 1
-        self.reorder(unit, rank)
-
-    def reorder(self, unit: Unit, rank: int) -> None:
-        """A ready unit has this rank from now on."""
+        """A unit has become ready, or has another rank."""
         key = rank << _ID_BITS | unit.id
-        if unit.queued and unit.key == key:
-            return  # its old entry holds again
+        index = unit.need.index
+        if unit.queued:
+            if unit.key == key:
+                return
+            self._spent[index] += 1
         unit.key = key
         unit.queued = True
-        queue = self.queues.get(unit.need.index)
+        queue = self.queues.get(index)
         if queue is None:
-            self.queues[unit.need.index] = [key]
-            self.needs[unit.need.index] = unit.need
+            self.queues[index] = [key]
+            self.needs[index] = unit.need
         else:
             heappush(queue, key)
 
     def dequeue(self, unit: Unit) -> None:
         """A unit has been started."""
-        self.withdraw(unit)
-        queue = self.queues.get(unit.need.index)
+        index = unit.need.index
+        unit.queued = False
+        queue = self.queues.get(index)
         if queue and queue[0] == unit.key:  # mostly so; other entries that no longer hold are skipped when met
             heappop(queue)
-            unit.queued = False
             if not queue:
-                del self.queues[unit.need.index]
-
-    def withdraw(self, unit: Unit) -> None:
-        """A unit is no longer ready; its entry is skipped when met."""
-        need = unit.need.index
-        left = self.waiting[need] - 1
-        if left:
-            self.waiting[need] = left
+                del self.queues[index]
         else:
-            del self.waiting[need]
+            self._spent[index] += 1
+
+    def waiting(self) -> list[Need]:
+        """Needs of which units may be ready, in no special order."""
+        return [self.needs[index] for index in self.queues]
+
+    def remaining(self, need: protocol.Need) -> int:
+        """How many units of a need are ready; one that was cancelled counts until its entry is met."""
+        queue = self.queues.get(need.index)
+        return max(1, len(queue) - self._spent[need.index]) if queue else 0
 
     def first(self, need: protocol.Need) -> Unit | None:
         """The first ready unit of a need, by rank."""
-        queue = self.queues.get(need.index)
+        index = need.index
+        queue = self.queues.get(index)
+        if queue is None:
+            return None
         while queue:
-            unit = self._holder(need.index, queue[0])
-            if unit is not None:
-                if unit.state == READY:
-                    return unit
-                unit.queued = False
+            key = queue[0]
+            unit = self._units.get(key & _ID_MASK)
+            if unit is not None and unit.key == key and unit.need.index == index and unit.state == READY:
+                return unit
+            self._skip(index, unit, key)
             heappop(queue)
-        self.queues.pop(need.index, None)
+        del self.queues[index]
         return None
 
     def some(self, need: protocol.Need, most: int) -> list[Unit]:
@@ -121,20 +124,26 @@ class Pool:
             while queue:
                 key = queue[0]
                 unit = units.get(key & _ID_MASK)
-                if unit is not None and unit.key == key and unit.need.index == index:
-                    if unit.state == READY:
-                        if best is None or key < best[0].key:
-                            machine = self.room_for(self.needs[index])
-                            if machine is not None:
-                                best = (unit, machine)
-                        break
-                    unit.queued = False
+                if unit is not None and unit.key == key and unit.need.index == index and unit.state == READY:
+                    if best is None or key < best[0].key:
+                        machine = self.room_for(self.needs[index])
+                        if machine is not None:
+                            best = (unit, machine)
+                    break
+                self._skip(index, unit, key)
                 heappop(queue)
             else:
                 emptied = [index] if emptied is None else [*emptied, index]
         for index in emptied or ():
             del self.queues[index]
         return best
+
+    def _skip(self, index: int, unit: Unit | None, key: int) -> None:
+        """An entry that no longer holds is about to go: one that was known to, unless its unit was cancelled."""
+        if unit is not None and unit.queued and unit.key == key:
+            unit.queued = False
+        elif self._spent[index]:
+            self._spent[index] -= 1
 
     def room_for(self, need: Need) -> Machine | None:
         """The first machine, by kind and number, with room for a need."""
@@ -149,8 +158,9 @@ class Pool:
         for index, queue in self.queues.items():
             queued = [unit for key in queue if (unit := self._holder(index, key)) is not None]
             found = [unit for unit in queued if unit.state == READY]
-            if len(queue) > 16 + 2 * len(found):  # a placer that never asks for matches leaves old entries behind
-                self._rebuild(queue, queued, found)
+            if len(found) < len(queue) or self._spent[index]:  # there are entries that no longer hold
+                found = list(dict.fromkeys(found))
+                self._rebuild(index, queue, queued, found)
             yield from found
 
     def _holder(self, index: int, key: int) -> Unit | None:
@@ -158,8 +168,7 @@ class Pool:
         unit = self._units.get(key & _ID_MASK)
         return unit if unit is not None and unit.key == key and unit.need.index == index else None
 
-    @staticmethod
-    def _rebuild(queue: list[int], queued: list[Unit], found: list[Unit]) -> None:
+    def _rebuild(self, index: int, queue: list[int], queued: list[Unit], found: list[Unit]) -> None:
         """Forget the entries of a queue that no longer hold."""
         for unit in queued:
             unit.queued = False
@@ -167,6 +176,7 @@ class Pool:
             unit.queued = True
         queue[:] = [unit.key for unit in found]
         heapify(queue)
+        self._spent[index] = 0
 
     def active(self) -> Iterator[Unit]:
         """Units that are running, eligible, or about to be tried again; in no special order."""

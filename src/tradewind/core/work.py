@@ -35,7 +35,20 @@ class Need:
 class Run:
     """A submitted workflow on its way."""
 
-    __slots__ = ("deadline", "failed", "id", "is_open", "left", "name", "pool", "priority", "submitted", "units")
+    __slots__ = (
+        "deadline",
+        "id",
+        "is_open",
+        "is_stopping",
+        "keeps_going",
+        "left",
+        "name",
+        "pool",
+        "priority",
+        "status",
+        "submitted",
+        "units",
+    )
 
     def __init__(self, id: int, name: str, pool: "Pool", priority: int, submitted: Time, deadline: Time | None) -> None:
         self.id = id
@@ -48,8 +61,12 @@ class Run:
         self.left = 0
         self.is_open = False
         """Whether it may still grow."""
-        self.failed = ""
-        """Why it cannot end well any more: empty, `failed` or `cancelled`."""
+        self.status = "done"
+        """What it will end as, as things stand: `done`, `failed` or `cancelled`."""
+        self.keeps_going = False
+        """Whether the rest goes on where a unit has failed."""
+        self.is_stopping = False
+        """Whether nothing of it is started any more."""
 
 
 class Unit:

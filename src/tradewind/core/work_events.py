@@ -30,6 +30,7 @@ class WorkEvents(MachineEvents):
         deadline = None if workflow.deadline is None else state.now + workflow.deadline
         run = Run(state.next_run, workflow.name, pool, workflow.priority, state.now, deadline)
         run.is_open = event.is_open
+        run.keeps_going = event.keeps_going
         first = state.next_unit
         units = self._add_units(run, workflow.tasks, needs, workflow.parents)
         state.runs[run.id] = run
@@ -42,7 +43,7 @@ class WorkEvents(MachineEvents):
         )
         pool.runs[run.id] = run
         if not units:
-            self._leave(run, 0)
+            self._end_if_over(run)
             return
         self._free([unit for unit in units if not unit.waits], run)
         if self.policy.scaler.on_arrival:
@@ -55,14 +56,15 @@ class WorkEvents(MachineEvents):
             return
         run.is_open = not event.is_last
         needs = self._needs(event.tasks)
-        if isinstance(needs, str) or run.failed:
-            self._give_up(run, "failed")
-        elif event.tasks:
+        if isinstance(needs, str):
+            self._out.append(Refused(self.state.now, self._cause, run.pool.tenant.name, run.name, needs))
+            self._stop(run, "failed")
+        elif event.tasks and not run.is_stopping:
             units = self._add_units(run, event.tasks, needs, ((),) * len(event.tasks))
             self._free(units, run)
             if self.policy.scaler.on_arrival:
                 self._scale()
-        self._leave(run, 0)
+        self._end_if_over(run)
 
     def _needs(self, tasks: Sequence[Task]) -> list[Need] | str:
         """What each task needs of a machine, or why one of them can never run."""
@@ -117,11 +119,11 @@ class WorkEvents(MachineEvents):
                 child.waits -= 1
                 if not child.waits:
                     freed.append(child)
-            if freed and not run.failed:
+            if freed and not run.is_stopping:
                 self._free(freed, run)
         run.left -= 1
-        if not run.left:
-            self._leave(run, 0)
+        if not run.left and not run.is_open:
+            self._end(run)
 
     def _failed(self, event: Failed) -> None:
         state = self.state
@@ -132,7 +134,7 @@ class WorkEvents(MachineEvents):
         self._vacate(unit)
         unit.failures = {**unit.failures, event.cause: unit.failures.get(event.cause, 0) + 1}
         retry = unit.task.retry
-        if unit.run.failed or not retry.allows(event.cause, unit.failures) or not self._grow(unit, event.cause):
+        if unit.run.is_stopping or not retry.allows(event.cause, unit.failures) or not self._grow(unit, event.cause):
             self._give_up_on(unit)
             return
         unit.move(UnitStep.RETRY)
@@ -158,15 +160,29 @@ class WorkEvents(MachineEvents):
         run = unit.run
         unit.move(UnitStep.FAIL)
         self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
-        self._give_up(run, "failed")
+        if run.keeps_going:
+            run.status = "failed"
+            self._cancel_after(unit)
+        else:
+            self._stop(run, "failed")
         self._leave(run, 1)
+
+    def _cancel_after(self, failed: Unit) -> None:
+        """What waits for a failed unit, directly or not, will never start."""
+        walk = [failed]
+        for unit in walk:  # grows while it is walked
+            for child in unit.children:
+                if not child.is_ended:
+                    child.move(UnitStep.CANCEL)
+                    child.run.left -= 1
+                    walk.append(child)
 
     def _cancelled(self, event: Cancelled) -> None:
         run = self.state.runs.get(event.run)
         if run is None:
             self._stale(event)
             return
-        self._give_up(run, "cancelled")
+        self._stop(run, "cancelled")
         running = [unit for unit in run.units if unit.state == RUNNING]
         for unit in running:
             machine = self._vacate(unit)
@@ -186,20 +202,19 @@ class WorkEvents(MachineEvents):
         run.priority = event.priority
         for unit in run.units:
             if unit.state == READY:
-                run.pool.reorder(unit, self.policy.placer.rank(unit))
+                run.pool.enqueue(unit, self.policy.placer.rank(unit))
 
-    def _give_up(self, run: Run, status: str) -> None:
+    def _stop(self, run: Run, status: str) -> None:
         """Nothing of a run is started any more; what runs may end."""
-        if run.failed:
-            return
-        run.failed = status
+        run.status = status
         run.is_open = False
+        if run.is_stopping:
+            return
+        run.is_stopping = True
         eligible = dropped = 0
         for unit in run.units:
             if not unit.is_ended and unit.state != RUNNING:
                 eligible += unit.state == READY or unit.id in run.pool.delayed
-                if unit.state == READY:
-                    run.pool.withdraw(unit)
                 dropped += 1
                 run.pool.delayed.pop(unit.id, None)
                 unit.move(UnitStep.CANCEL)
@@ -208,16 +223,22 @@ class WorkEvents(MachineEvents):
         run.left -= dropped
 
     def _leave(self, run: Run, count: int) -> None:
-        """So many units of a run have ended; with the last one the run ends, unless it may still grow."""
+        """So many units of a run have ended without a result."""
         run.left -= count
+        self._end_if_over(run)
+
+    def _end_if_over(self, run: Run) -> None:
+        """End a run of which nothing is left, unless it may still grow; what has failed does not grow any more."""
+        if not run.left and not (run.is_open and run.status == "done") and run.id in self.state.runs:
+            self._end(run)
+
+    def _end(self, run: Run) -> None:
         state = self.state
-        if run.left or run.is_open or run.id not in state.runs:
-            return
         del state.runs[run.id]
         del run.pool.runs[run.id]
         for unit in run.units:
             del state.units[unit.id]
-        self._out.append(Ended(state.now, self._cause, run.id, run.pool.index, run.failed or "done"))
+        self._out.append(Ended(state.now, self._cause, run.id, run.pool.index, run.status))
         run.units = NOBODY
         if state.is_closed:
             self._close()

@@ -2,7 +2,7 @@
 
 from tradewind.formats.errors import FormatError, FormatErrors
 from tradewind.formats.feasible import check_feasible
-from tradewind.formats.load import Document, load, load_machines, load_scenario, load_workflow
+from tradewind.formats.load import Document, load, load_machines, load_program, load_scenario, load_workflow
 
 __all__ = [
     "Document",
@@ -11,6 +11,7 @@ __all__ = [
     "check_feasible",
     "load",
     "load_machines",
+    "load_program",
     "load_scenario",
     "load_workflow",
 ]

@@ -47,19 +47,21 @@ _BOUNDS = {
 Document = TypeVar("Document", bound=BaseModel)
 
 
-def check(kind: type[Document], tree: Tree) -> Document:
-    """The document that a tree holds, or all that is wrong with it."""
+def check(kind: type[Document], tree: Tree, below: Mapping[str, type[BaseModel]] = _PARTS) -> Document:
+    """The document that a tree holds, or all that is wrong with it; `below` tells which part stands below which field."""
     problems = tree.problems()
     try:
         return kind.model_validate(tree.data)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            _complain(problems, kind, detail)
+            _complain(problems, kind, detail, below)
         problems.settle()
         raise AssertionError("a validation error has at least one detail") from error
 
 
-def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -> None:
+def _complain(
+    problems: Problems, kind: type[BaseModel], detail: ErrorDetails, below: Mapping[str, type[BaseModel]]
+) -> None:
     if problems.full:
         problems.add((), "")
         return
@@ -68,8 +70,8 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
     match detail["type"]:
         case "extra_forbidden":
             field = str(place[-1])
-            part = _part_at(kind, place[:-1])
-            known = [name for name in part.model_fields if name != field]
+            part = _part_at(kind, place[:-1], below)
+            known = [name for name in (row.alias or key for key, row in part.model_fields.items()) if name != field]
             remedy = did_you_mean(field, known) or f"known are {', '.join(sorted(known))}"
             problems.add(place[:-1], f"unknown field {quoted(field)}", remedy, at=place)
         case "missing":
@@ -93,9 +95,9 @@ def _complain(problems: Problems, kind: type[BaseModel], detail: ErrorDetails) -
             problems.add(place, f"{wanted}, not {told(detail['input'])}")
 
 
-def _part_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:
+def _part_at(kind: type[BaseModel], place: Place, below: Mapping[str, type[BaseModel]]) -> type[BaseModel]:
     """The part of a document that stands at a place."""
-    return next((_PARTS[step] for step in reversed(place) if isinstance(step, str) and step in _PARTS), kind)
+    return next((below[step] for step in reversed(place) if isinstance(step, str) and step in below), kind)
 
 
 def _number(value: float) -> str:

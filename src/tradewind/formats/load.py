@@ -1,6 +1,6 @@
 """The one loader: any file that Tradewind reads, recognised by what is in it.
 
-    document = load("montage.yaml")          # a workflow, machines or a scenario
+    document = load("montage.yaml")          # a workflow, a program, machines or a scenario
     workflow = load_workflow("Montage_25.xml.gz")
 
 Whatever is wrong with a file, from a missing one to a cycle of tasks, is a `FormatError`.
@@ -18,24 +18,27 @@ from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.json_text import read_json
 from tradewind.formats.native import machines_from, workflow_from
+from tradewind.formats.program import place_of_step, program_from
 from tradewind.formats.scenario import Neighbours, scenario_from
 from tradewind.formats.source import Source, read_source
 from tradewind.formats.tree import Tree
 from tradewind.formats.wfformat import is_wfformat, place_of_task, workflow_from_wfformat
 from tradewind.formats.yaml_text import read_yaml
 from tradewind.model.machine import MachineType
+from tradewind.model.program import Program
 from tradewind.model.scenario import Scenario
 from tradewind.model.workflow import Workflow
 
-_A_WORKFLOW, _MACHINE_TYPES, _A_SCENARIO = "a workflow", "machine types", "a scenario"
+_A_WORKFLOW, _A_PROGRAM, _MACHINE_TYPES, _A_SCENARIO = "a workflow", "a program", "machine types", "a scenario"
 _MARKS = {
     _A_WORKFLOW: "a workflow has 'tasks'",
+    _A_PROGRAM: "a program has 'steps'",
     _MACHINE_TYPES: "a file of machine types has 'machines'",
     _A_SCENARIO: "a scenario has 'workload' and 'machines'",
 }
 """What tells the kinds of native files apart."""
 
-Content: TypeAlias = Workflow | Scenario | tuple[MachineType, ...]
+Content: TypeAlias = Workflow | Program | Scenario | tuple[MachineType, ...]
 
 
 def _no_line(_: str) -> int | None:
@@ -51,13 +54,15 @@ class Document:
     """`native`, `wfformat` or `dax`."""
     content: Content
     line_of: Callable[[str], int | None] = field(default=_no_line, compare=False)
-    """The line on which the task of some id begins."""
+    """The line on which the task or step of some id begins."""
 
     @property
     def kind(self) -> str:
         """What the content is, in words."""
         if isinstance(self.content, Workflow):
             return "workflow"
+        if isinstance(self.content, Program):
+            return "program"
         return "scenario" if isinstance(self.content, Scenario) else "machines"
 
 
@@ -102,6 +107,11 @@ def load_workflow(path: str | Path, *, lenient: bool = False) -> Workflow:
     return _workflow_of(load(path, lenient=lenient))
 
 
+def load_program(path: str | Path) -> Program:
+    """Load a program and the files it includes."""
+    return _program_of(load(path))
+
+
 def load_scenario(path: str | Path, *, lenient: bool = False) -> Scenario:
     """Load a scenario and the files it speaks of."""
     document = load(path, lenient=lenient)
@@ -122,6 +132,12 @@ def _workflow_of(document: Document) -> Workflow:
     raise _wrong_kind(document, _A_WORKFLOW)
 
 
+def _program_of(document: Document) -> Program:
+    if isinstance(document.content, Program):
+        return document.content
+    raise _wrong_kind(document, _A_PROGRAM)
+
+
 def _machines_of(document: Document) -> tuple[MachineType, ...]:
     if isinstance(document.content, tuple):
         return document.content
@@ -129,7 +145,8 @@ def _machines_of(document: Document) -> tuple[MachineType, ...]:
 
 
 def _wrong_kind(document: Document, wanted: str) -> FormatError:
-    found = {"workflow": _A_WORKFLOW, "machines": _MACHINE_TYPES, "scenario": _A_SCENARIO}[document.kind]
+    kinds = {"workflow": _A_WORKFLOW, "program": _A_PROGRAM, "machines": _MACHINE_TYPES, "scenario": _A_SCENARIO}
+    found = kinds[document.kind]
     return FormatError(document.file, f"holds {found}, not {wanted}", remedy=_MARKS[wanted])
 
 
@@ -147,10 +164,24 @@ def _native(tree: Tree, *, lenient: bool) -> Document:
     if "tasks" in tree.data:
         workflow = workflow_from(tree)
         return Document(tree.file, "native", workflow, lambda identity: _line(tree, _place_of_task(tree, identity)))
+    if "steps" in tree.data:
+        program = program_from(tree, lambda path: _include(path, (Path(tree.file).resolve(),)))
+        return Document(tree.file, "native", program, lambda identity: _line(tree, place_of_step(tree.data, identity)))
     if "machines" in tree.data:
         return Document(tree.file, "native", machines_from(tree))
-    reason = "is neither a workflow, nor machine types, nor a scenario"
+    reason = "is neither a workflow, nor a program, nor machine types, nor a scenario"
     raise FormatError(tree.file, reason, remedy="; ".join(_MARKS.values()))
+
+
+def _include(path: Path, trail: tuple[Path, ...]) -> Program:
+    """A program that another one includes; `trail` are the files on the way to it."""
+    here = path.resolve()
+    if here in trail:
+        raise FormatError(str(path), "includes itself", remedy=" -> ".join(each.name for each in (*trail, here)))
+    tree = _read_tree(read_source(path))
+    if "steps" not in tree.data:
+        raise FormatError(str(path), f"is included, but is not {_A_PROGRAM}", remedy=_MARKS[_A_PROGRAM])
+    return program_from(tree, lambda inner: _include(inner, (*trail, here)))
 
 
 def _neighbours(*, lenient: bool) -> Neighbours:

@@ -46,6 +46,7 @@ class Submit(NamedTuple):
     document: Document
     parameters: Mapping[str, Json]
     tenant: str = "default"
+    keeps_going: bool = False
 
 
 class Cancel(NamedTuple):
@@ -170,11 +171,9 @@ class Driver:
         if more is None:
             return
         tasks, is_last = more
-        if tasks or is_last:
-            self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
-            grown = self.state.runs.get(run)
-            if grown is not None:
-                self._journal.add_units(grown)
+        self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
+        if tasks and run in self.state.runs:
+            self._journal.add_units(self.state.runs[run])
 
     def _event(self, fact: Fact, now: Time) -> Event | None:
         seq = self._seq()
@@ -204,7 +203,7 @@ class Driver:
         job = Job(name, fact.document, fact.parameters, self._folder / name)
         self.jobs[number] = job
         workflow, is_open = job.begin()
-        return Submitted(now, seq, fact.tenant, workflow, is_open)
+        return Submitted(now, seq, fact.tenant, workflow, is_open, fact.keeps_going)
 
     def _carry_out(self, commands: Sequence[Command]) -> None:
         orders: list[Order] = []

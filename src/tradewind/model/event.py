@@ -18,7 +18,9 @@ class Submitted(NamedTuple):
     tenant: str
     workflow: Workflow
     is_open: bool = False
-    """Whether it may still be extended; it does not end before that is over."""
+    """Whether it is extended after each unit that finishes, until the last time."""
+    keeps_going: bool = False
+    """Whether the rest goes on where a task has failed."""
 
 
 class Extended(NamedTuple):

@@ -153,13 +153,11 @@ class Pool(Protocol):
     def runs(self) -> Mapping[int, Run]:
         """Those not yet ended, in order of submission."""
 
-    @property
-    def needs(self) -> Mapping[int, Need]:
-        """What units need that are ready or have been, by number."""
+    def waiting(self) -> Sequence[Need]:
+        """Needs of which units may be ready, in no special order."""
 
-    @property
-    def waiting(self) -> Mapping[int, int]:
-        """How many units are ready, by the number of what they need; in no special order."""
+    def remaining(self, need: Need) -> int:
+        """How many units of a need are ready; one that was cancelled may count until it is met in its queue."""
 
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""

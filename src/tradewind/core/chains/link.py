@@ -73,8 +73,17 @@ def summed(
 
 
 def most_patient(retries: Sequence[Retry]) -> Retry:
-    """The retry that tries most often, and among such the one that waits longest: a chain fails as a whole."""
-    return max(retries, key=lambda retry: (retry.attempts, retry.delay, retry.factor, retry.max_delay))
+    """One retry that allows whatever any of the given ones allows, for a chain is tried again as a whole."""
+    longest = max(retries, key=lambda retry: (retry.attempts, retry.delay, retry.factor, retry.max_delay))
+    if all(retry == longest for retry in retries):
+        return longest
+    causes = sorted({cause for retry in retries for cause in retry.by_cause})
+    return replace(
+        longest,
+        by_cause={cause: max(retry.by_cause.get(cause, retry.attempts) for retry in retries) for cause in causes},
+        lost=max(retry.lost for retry in retries),
+        memory_growth=max(retry.memory_growth for retry in retries),
+    )
 
 
 def _merged(tasks: Sequence[Task]) -> Task:

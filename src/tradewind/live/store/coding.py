@@ -1,8 +1,8 @@
 """How values become text and bytes: the same in every store, so that what one refuses the others refuse too.
 
-JSON goes through orjson; what it cannot write (numbers beyond 64 bits, text that is not Unicode) goes through the standard
-library, which escapes it. It is kept as text rather than in a database's own type, for that of PostgreSQL refuses some
-of it.
+JSON goes through orjson; what it cannot write (numbers beyond 64 bits, text that is not Unicode) goes through the
+standard library, which escapes it. It is kept as text rather than in a database's own type, for that of PostgreSQL
+refuses some of it.
 """
 
 import json
@@ -110,9 +110,7 @@ def plain_units(rows: Iterable[UnitRow]) -> list[Plain]:
 
 def plain_unit_changes(rows: Iterable[UnitChange]) -> list[Plain]:
     """Units' changes as they are stored; most have neither results nor a message, and stay as they are."""
-    return [
-        row if row[9] is None and not row[10] else (*row[:9], maybe_text(row[9]), clean(row[10])) for row in rows
-    ]
+    return [row if row[9] is None and not row[10] else (*row[:9], maybe_text(row[9]), clean(row[10])) for row in rows]
 
 
 def plain_machine(row: MachineRow) -> Plain:
@@ -127,14 +125,12 @@ def plain_attempt(row: AttemptRow) -> Plain:
 
 def run_row(row: Plain) -> RunRow:
     """A run as it was saved."""
-    return RunRow(*row[:9], from_text(row[9]), maybe_value(row[10]), bytes(row[11]))
+    return RunRow._make((*row[:9], from_text(row[9]), maybe_value(row[10]), bytes(row[11])))
 
 
 def unit_row(row: Plain) -> UnitRow:
     """A unit as it was saved."""
-    if row[11] is None:
-        return UnitRow(*row)
-    return UnitRow(*row[:11], from_text(row[11]), row[12])
+    return UnitRow._make(row if row[11] is None else (*row[:11], from_text(row[11]), row[12]))
 
 
 def values_of(rows: Iterable[Plain]) -> dict[str, Json]:
@@ -146,4 +142,3 @@ def _mapping(value: object) -> Json:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
-

@@ -115,7 +115,7 @@ class MemoryStore:
                 for _, row in sorted(self._runs.items(), reverse=True)
                 if tenant in (None, row[3]) and status in (None, row[8])
             )
-            return [RunHead(*row[:9], units=self._count(row[0])) for row in islice(wanted, limit)]
+            return [RunHead._make((*row[:9], self._count(row[0]))) for row in islice(wanted, limit)]
 
     def _count(self, run: int) -> dict[int, int]:
         counts: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """The port of the store: its verbs, and what goes in and comes out.
 
-A driver collects what a batch of events has changed and saves it in one transaction, before it carries out the commands.
-Every verb blocks, and may be called from any thread. Saving a batch twice is the same as saving it once, so that a save
-whose outcome is unknown is simply repeated.
+A driver collects what a batch of events has changed and saves it in one transaction, before it carries out the
+commands. Every verb blocks, and may be called from any thread. Saving a batch twice is the same as saving it once, so
+that a save whose outcome is unknown is simply repeated.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ Durability: TypeAlias = Literal["strict", "relaxed"]
 | | strict | relaxed |
 |---|---|---|
 | the process is killed | everything | everything |
-| the host fails, on SQLite | everything | all but the last batches, back to the last checkpoint (about 16 MB of changes) |
+| the host fails, on SQLite | everything | all but what came after the last checkpoint (at most some 16 MB of log) |
 | the database server crashes | everything | all but about the last second |
 
 Neither ever leaves half a batch or a damaged store. After a loss, attempts that had been recorded may be started again
@@ -166,7 +166,7 @@ class Store(Protocol):
     def take_lease(self, name: str, holder: str, until: Time, now: Time) -> Lease | None:
         """Become the leader if nobody else is at this time; None: somebody is.
 
-        Clocks decide only how soon another may lead. That no two leaders write is ensured by `save`, whatever the clocks.
+        Clocks decide only how soon another may lead; `save` sees to it that no two leaders write, whatever the clocks.
         """
 
     def renew_lease(self, lease: Lease, until: Time) -> bool:
@@ -177,4 +177,3 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
-

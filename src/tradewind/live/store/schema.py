@@ -1,7 +1,8 @@
 """The version of the tables, and how a store gets there.
 
-A new SQLite store is made by a script, and a current one is recognised by one query, both without loading Alembic, which
-takes half a second. Everything else goes through the migrations; a test holds the script and their result together.
+A new SQLite store is made by a script, and a current one is recognised by one query, both without loading Alembic,
+which takes half a second. Everything else goes through the migrations; a test holds the script and their result
+together.
 """
 
 from functools import cache

@@ -91,7 +91,8 @@ class SqlStore:
             units=[coding.unit_row(row) for row in fetch(statements.ACTIVE_UNITS)],
             machines=[MachineRow(*row) for row in fetch(statements.HELD_MACHINES)],
             charges=[
-                ChargeRow(*row[:5], refund=bool(row[5])) for row in fetch(statements.RECENT_CHARGES, since=charges_since)
+                ChargeRow._make((*row[:5], bool(row[5])))
+                for row in fetch(statements.RECENT_CHARGES, since=charges_since)
             ],
             spent=dict(sorted(spent.items())),
             memories=coding.values_of(fetch(statements.ALL_MEMORIES)),
@@ -123,7 +124,9 @@ class SqlStore:
         """Forget runs that ended before a time; one transaction for each, so that nobody waits for long."""
         session = self._session
         with self._lock:
-            gone = [run for (run,) in session.snapshot(lambda: session.fetch(statements.OLD_RUNS, before=before, keep=keep))]
+            gone = [
+                run for (run,) in session.snapshot(lambda: session.fetch(statements.OLD_RUNS, before=before, keep=keep))
+            ]
         units = 0
         for run in gone:
             with self._lock:
@@ -161,9 +164,7 @@ class SqlStore:
         """Stay the leader for longer."""
         session = self._session
         with self._lock:
-            return bool(
-                session.transact(lambda: session.fetch(statements.RENEW_LEASE, **lease._asdict(), until=until))
-            )
+            return bool(session.transact(lambda: session.fetch(statements.RENEW_LEASE, **lease._asdict(), until=until)))
 
     def drop_lease(self, lease: Lease) -> None:
         """Let somebody else lead at once."""

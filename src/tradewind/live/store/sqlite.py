@@ -1,8 +1,8 @@
 """SQLite: one file, one writer, readers beside it (write-ahead log).
 
-The writing connection stays open. `strict` syncs the log with every commit, `relaxed` only when it is folded back into the
-file; see `tradewind.live.store.port.Durability` for what that can lose. The file must lie on a local disk: the log needs
-shared memory, which network file systems do not have.
+The writing connection stays open. `strict` syncs the log with every commit, `relaxed` only when it is folded back into
+the file; see `tradewind.live.store.port.Durability` for what that can lose. The file must lie on a local disk: the log
+needs shared memory, which network file systems do not have.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tradewind.live.store import schema
 from tradewind.live.store.errors import StoreError, StoreUnavailableError
 from tradewind.live.store.port import Durability
-from tradewind.live.store.statements import NEWEST_TOKEN, Rows, Write
+from tradewind.live.store.statements import NEWEST_LEASE, Rows, Write
 from tradewind.model.units import SECOND, Duration, show_duration
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class SqliteSession:
 
     def newest_token(self, name: str) -> int | None:
         """The token that may write; as nobody else writes, it stays so."""
-        rows = self.fetch(NEWEST_TOKEN, name=name)
+        rows = self.fetch(NEWEST_LEASE, name=name)
         return rows[0][0] if rows else None
 
     def close(self) -> None:
@@ -109,7 +109,9 @@ class SqliteSession:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self._durability]}")
                 connection.execute("PRAGMA cache_size = -65536")  # 64 MB, so that updates find their pages
-                connection.execute("PRAGMA wal_autocheckpoint = 4000")  # pages; a page changed often is folded back once
+                connection.execute(
+                    "PRAGMA wal_autocheckpoint = 4000"
+                )  # pages; a page changed often is folded back once
                 status = self.path.stat()
             except BaseException:
                 connection.close()
@@ -140,7 +142,9 @@ class SqliteSession:
             status = None
         if status is None or (status.st_dev, status.st_ino) != self._identity:
             self.close()
-            raise StoreError(f"{self.path}: the store was removed or replaced while in use; put it back and start again")
+            raise StoreError(
+                f"{self.path}: the store was removed or replaced while in use; put it back and start again"
+            )
 
     def _guarded(self, work: Callable[[], T]) -> T:
         try:

@@ -1,8 +1,8 @@
 """Every statement that starts, changes or guards the store, named and described.
 
 They are plain SQL that SQLite and PostgreSQL both understand, because importing SQLAlchemy takes a quarter of a second,
-half of what `tradewind run` may take until its first task starts, and because its overhead for each row would triple the
-cost of saving. What people ask of a store is in `queries`, the tables are in `tables`.
+half of what `tradewind run` may take until its first task starts. What people ask of a store is in `queries`, the
+tables are in `tables`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,7 +60,8 @@ class Write(NamedTuple):
         """What happens to a row that is there already: it is overwritten, so that a batch may be saved again."""
         if self.keeps_larger:
             (name,) = self.values
-            sets = f"{name} = CASE WHEN excluded.{name} > {self.table}.{name} THEN excluded.{name} ELSE {self.table}.{name} END"
+            old, new = f"{self.table}.{name}", f"excluded.{name}"
+            sets = f"{name} = CASE WHEN {new} > {old} THEN {new} ELSE {old} END"
         else:
             sets = ", ".join(f"{name} = excluded.{name}" for name in self.values)
         return f"ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {sets}"
@@ -78,9 +79,7 @@ HEAD = ("number", "id", "name", "tenant", "priority", "deadline", "submitted", "
 NEW_RUNS = Write("runs", _columns(RunRow, HEAD), key=("number",))
 """Runs, without what is large: SQLite writes a whole row anew whenever a part of it changes."""
 
-NEW_DOCUMENTS = Write(
-    "documents", (("run", _INT), ("parameters", _TEXT), ("document", _BYTES)), key=("run",)
-)
+NEW_DOCUMENTS = Write("documents", (("run", _INT), ("parameters", _TEXT), ("document", _BYTES)), key=("run",))
 """What runs were made from."""
 
 GENERATORS = Write("generators", (("run", _INT), ("state", _TEXT)), key=("run",))
@@ -169,8 +168,8 @@ TAKE_LEASE = """
 RENEW_LEASE = "UPDATE leases SET until = :until WHERE name = :name AND token = :token RETURNING token"
 """Make a token valid for longer; no row: there is a newer one."""
 
-NEWEST_TOKEN = "SELECT token FROM leases WHERE name = :name"
-"""The token that may write. On PostgreSQL the row is locked until the batch is in, so that a new leader waits for it."""
+NEWEST_LEASE = "SELECT token FROM leases WHERE name = :name"
+"""The token that may write. PostgreSQL locks the row until the batch is in, so that a new leader waits for it."""
 
 # Pruning
 
@@ -210,5 +209,5 @@ FORGET_CHARGES = "DELETE FROM charges WHERE at < :horizon"
 FORGET_LOG = "DELETE FROM log WHERE at < :horizon"
 """Remove batches of the log older than a time."""
 
-Values: TypeAlias = dict[str, Any]
-Rows: TypeAlias = Sequence[Sequence[Any]]
+Rows: TypeAlias = Sequence[Any]
+"""Rows of plain values, each a sequence in the order of the columns."""

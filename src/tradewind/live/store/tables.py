@@ -26,9 +26,6 @@ metadata = MetaData()
 Number = BigInteger().with_variant(INTEGER(), "sqlite")
 """In SQLite a key is stored as the row's own number only if its type is spelt INTEGER."""
 
-UPDATED = {"sqlite_with_rowid": False, "postgresql_with": {"fillfactor": "70"}}
-"""Rows clustered by their key in SQLite, and with room to grow in PostgreSQL, so that updates stay on their page."""
-
 
 def _number(name: str, *, nullable: bool = False) -> Column[int]:
     return Column(name, Number, nullable=nullable, autoincrement=False)
@@ -85,7 +82,8 @@ units = Table(
     Column("results", Text),
     Column("message", Text, nullable=False),
     PrimaryKeyConstraint("run", "number", name="units_key"),
-    **UPDATED,
+    sqlite_with_rowid=False,  # rows lie in the order of their key, and need no index beside them
+    postgresql_with={"fillfactor": "70"},  # room on each page, so that updates stay there
 )
 
 machines = Table(

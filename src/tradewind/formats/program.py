@@ -1,0 +1,312 @@
+"""Native programs: from what a person wrote to the model.
+
+`docs/workflows.md` describes the format. Whether the parts fit together is checked in `program_checks`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from tradewind.formats.complaints import check, told
+from tradewind.formats.errors import FormatError, Place, Problems, did_you_mean, quoted
+from tradewind.formats.names import kind_of
+from tradewind.formats.native import name_of
+from tradewind.formats.program_checks import Placed, check_program
+from tradewind.formats.program_parts import (
+    PARTS,
+    LimitsPart,
+    OutputPart,
+    ParameterPart,
+    ProgramDocument,
+    ProgramPart,
+    RepeatPart,
+    RetriesPart,
+    RetryPart,
+    StepPart,
+    StepsField,
+)
+from tradewind.formats.tree import Tree
+from tradewind.model.action import Action, Container, Function, Limits, Output, Shell
+from tradewind.model.expression import OPEN
+from tradewind.model.parameters import WANTED, fits, located
+from tradewind.model.program import NO_RETRIES, Kind, Loop, Parameter, Program, Retries, Step
+from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
+from tradewind.model.units import Duration
+from tradewind.model.workflow import ONCE, Retry
+
+LoadProgram: TypeAlias = Callable[[Path], Program]
+"""Loads a program from another file."""
+
+_VALUES = frozenset({"stdout", "json", "return"})
+_WILD = re.compile(r"[*?\[]")
+
+
+def program_from(tree: Tree, load: LoadProgram) -> Program:
+    """The program that a native file holds, with all programs it includes."""
+    document = check(ProgramDocument, tree, PARTS)
+    problems = tree.problems()
+    reader = _Reader(document, Path(tree.file).parent, load, problems)
+    program = reader.program(document.name or name_of(tree.file), document, (), document.priority, document.deadline)
+    for name in document.programs:
+        reader.local(name)
+    problems.settle()
+    return program
+
+
+class _Reader:
+    """Reads the programs of one file; those that steps include are read when they are first met."""
+
+    def __init__(self, document: ProgramDocument, folder: Path, load: LoadProgram, problems: Problems) -> None:
+        self.parts = document.programs
+        self.folder = folder
+        self.load = load
+        self.problems = problems
+        self.done: dict[str, Program | None] = {}
+
+    def program(
+        self, name: str, part: ProgramPart, place: Place, priority: int = 0, deadline: Duration | None = None
+    ) -> Program:
+        """A program with what it includes, checked."""
+        includes: dict[str, Program] = {}
+        placed = self.steps(part.steps, (*place, "steps"), includes)
+        parameters = {key: self.parameter((*place, "params", key), value) for key, value in part.params.items()}
+        steps = tuple(each.step for each in placed)
+        program = Program(name, steps, parameters, dict(part.outputs), includes, priority, deadline)
+        check_program(program, placed, place, self.problems)
+        return program
+
+    def local(self, name: str) -> Program | None:
+        """A program of this file; None while it is being read, for then it includes itself."""
+        if name not in self.done:
+            self.done[name] = None
+            self.done[name] = self.program(name, self.parts[name], ("programs", name))
+        return self.done[name]
+
+    def include(self, name: str, place: Place, includes: dict[str, Program]) -> None:
+        """Find a program that a step includes: in this file, or by its path."""
+        if name in includes:
+            return
+        found: Program | None = None
+        if name in self.parts:
+            found = self.local(name)
+            if found is None:
+                self.problems.add(place, f"the program {quoted(name)} includes itself")
+        else:
+            try:
+                found = self.load(self.folder / name)
+            except FormatError as error:
+                if error.line is not None or error.reason != "no such file":
+                    raise
+                remedy = did_you_mean(name, self.parts)
+                self.problems.add(place, f"no program and no file named {quoted(name)}", remedy)
+        if found is not None:
+            includes[name] = found
+
+    def steps(self, parts: StepsField, place: Place, includes: dict[str, Program]) -> list[Placed]:
+        """Steps with their places in the file."""
+        if not parts:
+            self.problems.add(place, "there are no steps")
+        if isinstance(parts, list):
+            return [self.step((*place, at), part.id, part, includes) for at, part in enumerate(parts)]
+        return [self.step((*place, identity), identity, part, includes) for identity, part in parts.items()]
+
+    def step(self, place: Place, identity: str, part: StepPart, includes: dict[str, Program]) -> Placed:
+        """A step with what is inside it."""
+        inside = () if part.steps is None else tuple(self.steps(part.steps, (*place, "steps"), includes))
+        if part.include is not None:
+            self.include(part.include, (*place, "include"), includes)
+        self.kinds(place, part)
+        acts = part.steps is None and part.include is None
+        limits, total = _limits(part.timeout)
+        step = Step(
+            id=identity,
+            name=part.name or kind_of(identity),
+            action=_action(part),
+            steps=tuple(each.step for each in inside),
+            include=part.include or "",
+            needs=tuple(dict.fromkeys(part.needs)),
+            inputs=part.inputs,
+            outputs=self.outputs((*place, "outputs"), part) if acts else {},
+            gives=self.gives((*place, "outputs"), part) if part.steps is not None else {},
+            requirement=self.requirement(place, part),
+            runtime=part.runtime,
+            runtimes=part.runtimes,
+            retries=_retries(part.retries),
+            limits=limits,
+            total=total,
+            environment={name: value if isinstance(value, str) else told(value) for name, value in part.env.items()},
+            checkpoint=part.checkpoint,
+            alone=part.alone,
+            when=part.when if isinstance(part.when, bool) else expression(part.when),
+            loop=self.loop(place, part),
+        )
+        return Placed(step, place, inside)
+
+    def kinds(self, place: Place, part: StepPart) -> None:
+        """Complain unless a step does exactly one thing, and says nothing that belongs elsewhere."""
+        ways = [way for way in ("run", "python", "container", "steps", "include") if getattr(part, way) is not None]
+        if not ways:
+            self.problems.add(place, "has nothing to do", "add run:, python:, container:, steps: or include:")
+        elif len(ways) > 1:
+            self.problems.add(place, f"has {' and '.join(ways)}", "a step does one thing; make two steps of it")
+        elif ways[0] in ("steps", "include"):
+            for field in sorted(part.model_fields_set & _OF_ACTIONS):
+                self.problems.add((*place, field), "says nothing here", "give it to the steps inside")
+            if ways[0] == "steps" and part.inputs:
+                self.problems.add((*place, "inputs"), "says nothing here", "the steps inside see all names around them")
+            if ways[0] == "include" and part.outputs:
+                remedy = "the included program's outputs are the step's"
+                self.problems.add((*place, "outputs"), "says nothing here", remedy)
+        if part.python is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", part.python):
+            self.problems.add((*place, "python"), f"{quoted(part.python)} is not a function", "write module:function")
+        if part.for_each is None:
+            for field in ("as", "repeat"):
+                if ("as_" if field == "as" else field) in part.model_fields_set:
+                    self.problems.add((*place, field), "says nothing without for_each")
+
+    def outputs(self, place: Place, part: StepPart) -> dict[str, Output]:
+        """What an action leaves behind."""
+        if isinstance(part.outputs, list):
+            if part.python is None and part.outputs:
+                self.problems.add(place, "cannot be a list", "say where each output comes from, as in 'bam: out.bam'")
+            return {name: Output(value="return") for name in part.outputs}
+        found: dict[str, Output] = {}
+        for name, given in part.outputs.items():
+            output = self.output((*place, name), given)
+            if output is not None and output.value == "return" and part.python is None:
+                self.problems.add((*place, name), "only a python step returns a value", "use stdout, json or a file")
+            if output is not None:
+                found[name] = output
+        return found
+
+    def output(self, place: Place, given: Any) -> Output | None:
+        """One output of an action."""
+        if isinstance(given, str):
+            given = {"value": given} if given in _VALUES else {"path": given}
+        if not isinstance(given, dict):
+            self.problems.add(place, f"must be a path, stdout, json, return or a mapping, not {told(given)}")
+            return None
+        try:
+            part = OutputPart.model_validate(given)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                self.problems.add((*place, *detail["loc"]), detail["msg"].lower(), "known are many, path, value")
+            return None
+        if (part.path is None) == (part.value is None):
+            self.problems.add(place, "needs either a path or a value")
+            return None
+        path = part.path or ""
+        wild = bool(_WILD.search(re.sub(r"\{\{.*?\}\}", "", path)))
+        return Output(path, wild if part.many is None else part.many, part.value or "")
+
+    def gives(self, place: Place, part: StepPart) -> dict[str, Any]:
+        """What a step with a body gives."""
+        if isinstance(part.outputs, list):
+            if part.outputs:
+                self.problems.add(place, "cannot be a list", "say what each output is, as in 'bam: \"{{ sort.bam }}\"'")
+            return {}
+        return dict(part.outputs)
+
+    def loop(self, place: Place, part: StepPart) -> Loop | None:
+        """The loop of a step, if it has one."""
+        if part.for_each is None:
+            return None
+        over = expression(part.for_each) if isinstance(part.for_each, str) else part.for_each
+        match part.repeat:
+            case RepeatPart():
+                return Loop(over, part.as_, expression(part.repeat.add), part.repeat.most)
+            case str():
+                return Loop(over, part.as_, expression(part.repeat))
+            case _:
+                return Loop(over, part.as_)
+
+    def requirement(self, place: Place, part: StepPart) -> Requirement:
+        """What a step asks of its machine."""
+        counts = dict(part.amounts)
+        for name, count in (("cpus", part.cpus), ("memory", part.memory), ("gpus", part.gpus)):
+            if count is not None and name in counts:
+                self.problems.add((*place, "amounts", name), f"{name} is given twice", "give it once")
+            if count is not None:
+                counts[name] = count
+        requirement = Requirement(frozenset(part.capabilities), amounts_of(counts))
+        return ANYTHING if requirement == ANYTHING else requirement
+
+    def parameter(self, place: Place, given: Any) -> Parameter:
+        """A parameter: nothing, a default, or the details."""
+        if given is None:
+            return Parameter(required=True)
+        if not isinstance(given, dict):
+            return Parameter(given)
+        try:
+            part = ParameterPart.model_validate(given)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                remedy = f"known are {', '.join(sorted(ParameterPart.model_fields))}; a mapping is written as
+                default:" kinds = f"choose from {', '.join(Kind)}" self.problems.add((*place, *detail["loc"]), "does
+                not fit", kinds if "type" in detail["loc"] else remedy) return Parameter() if not fits(part.type,
+                part.default): wanted = f"must be {WANTED[part.type]}, not {told(part.default)}"
+                self.problems.add((*place, "default"), wanted) required = "default" not in part.model_fields_set if
+                part.required is None else part.required default = part.default if part.type is Kind.FILE and
+                isinstance(default, str): default = located(default, str(self.folder.absolute())) return
+                Parameter(default, required, part.type, part.description)
+
+
+_OF_ACTIONS = frozenset(
+    {"capabilities", "cpus", "memory", "gpus", "amounts", "runtime", "runtimes", "retries", "timeout", "env"}
+    | {"checkpoint", "alone"}
+)
+"""Fields that say nothing about a step with a body."""
+
+
+def expression(text: str) -> str:
+    """Text that stands for an expression, as a template."""
+    return text if OPEN in text else f"{{{{ {text.strip()} }}}}"
+
+
+def _action(part: StepPart) -> Action | None:
+    if part.run is not None:
+        return Shell(part.run)
+    if part.python is not None:
+        return Function(part.python)
+    return None if part.container is None else Container(part.container.image, part.container.run)
+
+
+def _limits(part: int | LimitsPart | None) -> tuple[Limits, Duration | None]:
+    if isinstance(part, LimitsPart):
+        return Limits(part.run, part.silence), part.total
+    return Limits(part), None
+
+
+def _retries(part: int | RetriesPart) -> Retries:
+    if isinstance(part, int):
+        if not part:
+            return NO_RETRIES
+        retry = Retry(attempts=part + 1)
+        return Retries(retry, retry, retry, growth=2.0)
+
+    def cause(given: int | RetryPart) -> Retry:
+        if isinstance(given, RetryPart):
+            return Retry(given.attempts, delay=given.delay, factor=given.factor, max_delay=given.max_delay)
+        if not given:
+            return ONCE
+        return Retry(given + 1, delay=part.delay, factor=part.factor, max_delay=part.max_delay)
+
+    lost = Retry(attempts=part.lost)
+    return Retries(cause(part.error), cause(part.memory), cause(part.timeout), lost, part.memory_growth)
+
+
+def place_of_step(data: Mapping[str, Any], identity: str) -> Place:
+    """Where the step of some id stands in a document."""
+    waiting: list[tuple[Place, Any]] = [((), data)]
+    while waiting:
+        place, holder = waiting.pop()
+        steps = holder.get("steps") or {}
+        listed = isinstance(steps, list)
+        for key, step in enumerate(steps) if listed else steps.items():
+            if (step["id"] if listed else key) == identity:
+                return (*place, "steps", key)
+            waiting.append(((*place, "steps", key), step))
+    return ()

@@ -1,0 +1,208 @@
+"""Whether the steps of a program fit together: what each expression looks up must be there, and in time.
+
+All of it is found before anything runs, each with its place: unknown steps, outputs, parameters and variables, what is
+only seen inside a body, steps that wait for each other, inputs that an included program does not know or lacks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tradewind.formats.errors import Place, Problems, did_you_mean, quoted
+from tradewind.model.action import Json
+from tradewind.model.expression import RESERVED, ExpressionError, Reference, references
+from tradewind.model.program import Phase, Program, Step, fields, output_names
+from tradewind.model.scope import (
+    INDEX,
+    OUTPUTS,
+    PARAMS,
+    ROUND,
+    STEPS,
+    TAKEN,
+    loop_names,
+    names_in,
+    own_names,
+    plain,
+    unfolded,
+)
+from tradewind.model.workflow import CycleError, Task, arrange
+
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Placed(NamedTuple):
+    """A step and its place in the file."""
+
+    step: Step
+    place: Place
+    inside: "tuple[Placed, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What an expression sees: steps by name, variables, and the steps that it is inside."""
+
+    steps: Mapping[str, Step]
+    variables: frozenset[str]
+    around: frozenset[str]
+
+    def within(self, body: Sequence[Placed], variables: frozenset[str], owner: str = "") -> "_Sight":
+        """What is seen in a body, besides all that is seen around it."""
+        steps = {**self.steps, **{placed.step.id: placed.step for placed in body}}
+        return _Sight(steps, self.variables | variables, self.around | {owner} if owner else self.around)
+
+
+def check_program(program: Program, steps: Sequence[Placed], place: Place, problems: Problems) -> None:
+    """Note all that does not fit together in a program."""
+    checker = _Checker(program, {}, problems)
+    checker.names(steps, frozenset())
+    before = problems.count
+    sight = _Sight({}, frozenset(), frozenset()).within(steps, frozenset())
+    checker.body(steps, sight)
+    for name, value in program.outputs.items():
+        checker.value((*place, "outputs", name), value, sight, frozenset(), "")
+    for name in program.parameters:
+        if not _IDENTIFIER.fullmatch(name):
+            problems.add((*place, "params", name), "is not a name that expressions can use", "use letters, digits and
+            _") if problems.count == before: checker.cycles(steps)
+
+
+@dataclass(slots=True)
+class _Checker:
+    program: Program
+    all: dict[str, Placed]
+    """Every step of the program, whatever it is inside of."""
+    problems: Problems
+
+    def names(self, steps: Sequence[Placed], variables: frozenset[str]) -> None:
+        """Ids and variables that clash, or that expressions could not use."""
+        for placed in steps:
+            step, place = placed.step, placed.place
+            if not _ID.fullmatch(step.id):
+                remedy = "use a letter, then letters, digits, - and _"
+                self.problems.add(place, f"{quoted(step.id)} cannot be the id of a step", remedy)
+            elif step.id in TAKEN | RESERVED | variables:
+                self.problems.add(place, f"the id {quoted(step.id)} has another meaning in expressions", "rename the
+                step") elif step.id in self.all: self.problems.add(place, f"a second step has the id
+                {quoted(step.id)}", "ids are unique in a program") self.all.setdefault(step.id, placed) if step.loop
+                is not None: variable = step.loop.variable if not _IDENTIFIER.fullmatch(variable) or variable in TAKEN
+                | RESERVED: self.problems.add((*place, "as"), f"{quoted(variable)} cannot be the name of a variable")
+                for name in step.inputs: if not _IDENTIFIER.fullmatch(name) or (name in TAKEN | RESERVED and not
+                step.include): self.problems.add((*place, "inputs", name), f"{quoted(name)} cannot be the name of an
+                input") self.names(placed.inside, variables | loop_names(step.loop))
+
+    def body(self, steps: Sequence[Placed], sight: _Sight) -> None:
+        """All steps of a body, and what is inside them."""
+        for placed in steps:
+            step, place = placed.step, placed.place
+            variables = loop_names(step.loop)
+            for name in step.needs:
+                self.reference((*place, "needs"), Reference(name), sight, step.id, is_need=True)
+            inner = sight.within(placed.inside, variables, step.id if placed.inside else "")
+            own = sight.within((), variables)
+            for field in fields(step):
+                if field.phase is Phase.AFTER:
+                    seen = inner if placed.inside else own
+                    self.value((*place, *field.place), field.value, seen, frozenset(), "")
+                else:
+                    seen = sight if field.place[0] in ("when", "for_each") else own
+                    self.value((*place, *field.place), field.value, seen, own_names(step, field), step.id)
+            self.include(placed)
+            self.body(placed.inside, inner)
+
+    def value(self, place: Place, value: Json, sight: _Sight, own: frozenset[str], step: str) -> None:
+        """The expressions of a value."""
+        try:
+            found = [reference for reference in references(value) if reference.name not in own]
+        except ExpressionError as error:
+            self.problems.add(place, str(error))
+            return
+        for reference in dict.fromkeys(found):
+            self.reference(place, reference, sight, step)
+
+    def reference(
+        self, place: Place, reference: Reference, sight: _Sight, step: str, *, is_need: bool = False
+    ) -> None:
+        """Something that is looked up."""
+        if reference.name == STEPS and not is_need:
+            if not reference.path or not isinstance(reference.path[0], str):
+                self.problems.add(place, "'steps' takes the id of a step", "write steps['some-id']")
+                return
+        elif reference.name == PARAMS and not is_need:
+            self.parameter(place, reference)
+            return
+        elif reference.name in sight.variables and not is_need:
+            return
+        target = plain(reference)
+        if target.name == step or target.name in sight.around:
+            verb = "waits for itself" if target.name == step else f"waits for {quoted(target.name)}, which it is
+            inside of" self.problems.add(place, verb) elif target.name not in sight.steps: self.unknown(place, target,
+            sight, is_need=is_need) elif target.path: self.output(place, target, sight.steps[target.name])
+
+    def parameter(self, place: Place, reference: Reference) -> None:
+        """A parameter that is looked up."""
+        if reference.path and reference.path[0] not in self.program.parameters:
+            name = str(reference.path[0])
+            remedy = did_you_mean(name, self.program.parameters)
+            self.problems.add(place, f"no parameter named {quoted(name)}", remedy or "add it to 'params:'")
+
+    def output(self, place: Place, reference: Reference, step: Step) -> None:
+        """An output that is looked up."""
+        known = output_names(step, self.program)
+        name = reference.path[0]
+        if name not in known and (not step.include or step.include in self.program.includes):
+            there = did_you_mean(str(name), sorted(known)) there = there or (f"it has {', '.join(sorted(known))}" if
+            known else "it declares none; add 'outputs:' to it") self.problems.add(place, f"the step {quoted(step.id)}
+            has no output {quoted(str(name))}", there)
+
+    def unknown(self, place: Place, reference: Reference, sight: _Sight, *, is_need: bool) -> None:
+        """A name that is not seen."""
+        name = reference.name
+        what = "no step named" if is_need else "nothing is named"
+        self.problems.add(place, f"{what} {quoted(name)}", self._remedy(name, sight, is_need=is_need))
+
+    def _remedy(self, name: str, sight: _Sight, *, is_need: bool) -> str:
+        if self.problems.full:
+            return ""
+        if not is_need and name in self.program.parameters:
+            return f"write params.{name}"
+        if name in self.all:
+            return "it is inside another step; only what that step gives in its outputs is seen from here"
+        if name in (INDEX, ROUND) or any(p.step.loop is not None and p.step.loop.variable == name for p in
+        self.all.values()): return "it is known inside its loop only" if name == OUTPUTS: return "it is known in the
+        step's own command only" hyphened = next((each for each in sight.steps if each.split("-")[0] == name), "") if
+        not is_need else "" if hyphened: return f"write steps['{hyphened}'] for a step with - in its id" known =
+        list(sight.steps) if is_need else [*sight.steps, *sorted(sight.variables), PARAMS] return did_you_mean(name,
+        known)
+
+    def include(self, placed: Placed) -> None:
+        """The inputs of an included program."""
+        step = placed.step
+        included = self.program.includes.get(step.include) if step.include else None
+        if included is None:
+            return
+        for name in step.inputs:
+            if name not in included.parameters:
+                remedy = did_you_mean(name, included.parameters)
+                place = (*placed.place, "inputs", name)
+                self.problems.add(place, f"{quoted(step.include)} has no parameter {quoted(name)}", remedy)
+        for name, parameter in included.parameters.items():
+            if parameter.required and name not in step.inputs:
+                reason = f"{quoted(step.include)} must be given the parameter {quoted(name)}"
+                self.problems.add((*placed.place, "inputs"), reason)
+
+    def cycles(self, steps: Sequence[Placed]) -> None:
+        """Steps of a body that wait for each other."""
+        index = {placed.step.id: at for at, placed in enumerate(steps)}
+        whole = [unfolded(placed.step, self.program) for placed in steps]
+        rows = [[index[name] for name in sorted(names_in(step)) if name in index] for step in whole]
+        try:
+            arrange("", [Task(step.id, step.id) for step in whole], rows)
+        except CycleError as error:
+            place = steps[index[error.cycle[0]]].place
+            self.problems.add(place, str(error).replace("tasks wait", "steps wait"))
+        for placed in steps:
+            self.cycles(placed.inside)
+

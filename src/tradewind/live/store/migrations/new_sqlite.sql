@@ -1,0 +1,17 @@
+CREATE TABLE tradewind_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT tradewind_version_pkc PRIMARY KEY (version_num));
+INSERT INTO tradewind_version VALUES ('0001');
+CREATE TABLE attempts ( run INTEGER NOT NULL, unit INTEGER NOT NULL, attempt INTEGER NOT NULL, machine INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, folder TEXT NOT NULL, cpu FLOAT NOT NULL, memory INTEGER NOT NULL, CONSTRAINT attempts_key PRIMARY KEY (run, unit, attempt) ) WITHOUT ROWID;
+CREATE TABLE carried ( tenant TEXT NOT NULL, charged INTEGER NOT NULL, refunded INTEGER NOT NULL, CONSTRAINT carried_key PRIMARY KEY (tenant) );
+CREATE TABLE charges ( number INTEGER NOT NULL, machine INTEGER NOT NULL, tenant TEXT NOT NULL, at INTEGER NOT NULL, amount INTEGER NOT NULL, refund BOOLEAN NOT NULL, CONSTRAINT charges_key PRIMARY KEY (number) );
+CREATE TABLE counters ( name TEXT NOT NULL, next INTEGER NOT NULL, CONSTRAINT counters_key PRIMARY KEY (name) );
+CREATE TABLE documents ( run INTEGER NOT NULL, parameters TEXT NOT NULL, document BLOB NOT NULL, CONSTRAINT documents_key PRIMARY KEY (run) );
+CREATE TABLE generators ( run INTEGER NOT NULL, state TEXT NOT NULL, CONSTRAINT generators_key PRIMARY KEY (run) );
+CREATE TABLE leases ( name TEXT NOT NULL, holder TEXT NOT NULL, token INTEGER NOT NULL, until INTEGER NOT NULL, CONSTRAINT leases_key PRIMARY KEY (name) );
+CREATE TABLE log ( first INTEGER NOT NULL, last INTEGER NOT NULL, at INTEGER NOT NULL, payload BLOB NOT NULL, CONSTRAINT log_key PRIMARY KEY (first) );
+CREATE TABLE machines ( number INTEGER NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL, state INTEGER NOT NULL, acquired INTEGER NOT NULL, expected INTEGER NOT NULL, paid_until INTEGER NOT NULL, released INTEGER, because TEXT NOT NULL, CONSTRAINT machines_key PRIMARY KEY (number) );
+CREATE TABLE memories ( policy TEXT NOT NULL, state TEXT NOT NULL, CONSTRAINT memories_key PRIMARY KEY (policy) );
+CREATE TABLE notes ( name TEXT NOT NULL, value TEXT NOT NULL, CONSTRAINT notes_key PRIMARY KEY (name) );
+CREATE TABLE runs ( number INTEGER NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, tenant TEXT NOT NULL, priority INTEGER NOT NULL, deadline INTEGER, submitted INTEGER NOT NULL, ended INTEGER, status TEXT NOT NULL, CONSTRAINT runs_key PRIMARY KEY (number) );
+CREATE INDEX runs_active ON runs (number) WHERE ended IS NULL;
+CREATE UNIQUE INDEX runs_id ON runs (id);
+CREATE TABLE units ( run INTEGER NOT NULL, number INTEGER NOT NULL, chain TEXT NOT NULL, tasks BLOB, state INTEGER NOT NULL, attempt INTEGER NOT NULL, failures INTEGER NOT NULL, lost INTEGER NOT NULL, machine INTEGER, started INTEGER, ended INTEGER, results TEXT, message TEXT NOT NULL, CONSTRAINT units_key PRIMARY KEY (run, number) ) WITHOUT ROWID;

@@ -1,0 +1,248 @@
+"""A world that plays tricks on the core: events that come twice, late, in the wrong order, or about what is long gone."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from worlds import POLICIES, Bench, make_requirement, make_type, make_workflow
+
+from tradewind.model.command import Acquire, Admitted, Command, Kill, Release, Start, Wake
+from tradewind.model.event import (
+    BudgetChanged,
+    Cancelled,
+    Closed,
+    Event,
+    Extended,
+    Failed,
+    Finished,
+    MachineFailed,
+    MachineLost,
+    MachineReady,
+    Reprioritised,
+    Submitted,
+    Timer,
+)
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import SECOND, UNIT, Time
+from tradewind.model.workflow import Retry, Task
+
+_POLICIES = tuple(each for each in POLICIES if each[0] != "fixed")
+
+
+class Mischief:
+    """Drives a core with events drawn from a seed; an orderly world delivers timers on time and never turns back."""
+
+    def __init__(self, seed: int, *, is_orderly: bool) -> None:
+        self.rng = rng = random.Random(seed)
+        self.is_orderly = is_orderly
+        policy, parameters = rng.choice(_POLICIES)
+        self.is_dynamic = policy in ("demand", "pfa")
+        self.is_uniform = rng.random() < 0.5
+        self.types = tuple(
+            replace(kind, limit=min(kind.limit, 8))
+            for kind in (make_type(rng.choice, i, is_uniform=self.is_uniform) for i in range(rng.randint(1, 3)))
+        )
+        self.tenants = tuple(
+            Tenant(name, rng.choice((None, 2, 8, 30)), rng.choice((60, 30, 150)) * SECOND)
+            for name in ("ann", "bob")[: rng.randint(1, 2)]
+        )
+        self.tenants = tuple(replace(t, budget=t.budget and t.budget * UNIT) for t in self.tenants)
+        self.bench = Bench(self.types, policy, parameters, tenants=self.tenants)
+        self.now: Time = 0
+        self.running: dict[int, Start] = {}
+        self.booting: set[int] = set()
+        self.dues: list[Time] = []
+        self.starts: list[Start] = []
+        self.past: list[Event] = []
+        self.machines = 0
+        self.runs = 0
+        self.open_runs: set[int] = set()
+
+    # What happens
+
+    def play(self, steps: int) -> None:
+        """Let so many things happen."""
+        acts: list[Callable[[], Event | None]] = [
+            self.submit,
+            self.submit,
+            *[self.finish] * 5,
+            *[self.boot] * 4,
+            *[self.wake] * 4,
+            self.fail,
+            self.fail_to_boot,
+            self.lose,
+            self.extend,
+            self.reprioritise,
+            self.change_budget,
+            self.cancel,
+            self.report_old_attempt,
+            self.repeat,
+            self.babble,
+            *([] if self.is_orderly else [self.wake_early]),
+        ]
+        for _ in range(steps):
+            act = self.rng.choice(acts)
+            event = act()
+            if event is not None:
+                self.deliver(event)
+
+    def deliver(self, event: Event) -> None:
+        """Hand an event to the core and note what it wants."""
+        if self.is_orderly:  # facts come before the timers of their instant
+            while self.dues and min(self.dues) < event.at:
+                self._deliver(Timer(min(self.dues), 0))
+        if isinstance(event, Timer) and event.at in self.dues:
+            self.dues.remove(event.at)
+        self._deliver(event)
+
+    def _deliver(self, event: Event) -> None:
+        if isinstance(event, Timer) and event.at in self.dues:
+            self.dues.remove(event.at)
+        self.now = max(self.now, event.at)
+        event = event._replace(seq=self.bench.next_seq())
+        self.past.append(event)
+        if isinstance(event, MachineReady | MachineFailed | MachineLost):
+            self.booting.discard(event.machine)
+        if isinstance(event, MachineLost):
+            self.running = {unit: start for unit, start in self.running.items() if start.machine != event.machine}
+        if isinstance(event, Finished | Failed):
+            start = self.running.get(event.unit)
+            if start is not None and start.attempt == event.attempt:
+                del self.running[event.unit]
+        for command in self.bench.handle(event):
+            self.obey(command)
+
+    def obey(self, command: Command) -> None:
+        match command:
+            case Start():
+                self.running[command.unit] = command
+                self.starts.append(command)
+            case Kill():
+                del self.running[command.unit]
+            case Acquire():
+                self.booting.add(command.machine)
+                self.machines += 1
+            case Release():
+                self.booting.discard(command.machine)
+            case Wake():
+                self.dues.append(command.due)
+            case Admitted():
+                self.runs += 1
+            case _:
+                pass
+
+    def later(self) -> Time:
+        """The time of the next event: mostly a little later, at times much later or, in a disorderly world, before."""
+        jump = self.rng.choice((0, 0, 1, 7, 30, 61) if self.is_orderly else (0, 0, 1, 7, 30, 61, 200, -5, -90))
+        return max(0, self.now + jump * SECOND)
+
+    # Honest events
+
+    def submit(self) -> Event:
+        work = make_workflow(self.rng.choice, self.types)
+        is_open = self.rng.random() < 0.2
+        if is_open:
+            self.open_runs.add(self.runs)
+        return Submitted(self.later(), 0, self.rng.choice(self.tenants).name, work, is_open)
+
+    def extend(self) -> Event | None:
+        if not self.open_runs:
+            return None
+        needs = make_requirement(self.rng.choice, self.types)
+        tasks = tuple(Task(f"x{i}", "x", needs, SECOND, retry=Retry(2)) for i in range(self.rng.randint(0, 2)))
+        run = self.rng.choice(sorted(self.open_runs))
+        return Extended(self.later(), 0, run, tasks, self.rng.random() < 0.5)
+
+    def finish(self) -> Event | None:
+        start = self.any_start()
+        return start and Finished(self.later(), 0, start.unit, start.attempt, start.machine)
+
+    def fail(self) -> Event | None:
+        start = self.any_start()
+        cause = self.rng.choice(("error", "memory"))
+        return start and Failed(self.later(), 0, start.unit, start.attempt, start.machine, "mischief", cause)
+
+    def any_start(self) -> Start | None:
+        return self.rng.choice(list(self.running.values())) if self.running else None
+
+    def boot(self) -> Event | None:
+        return MachineReady(self.later(), 0, self.rng.choice(sorted(self.booting))) if self.booting else None
+
+    def fail_to_boot(self) -> Event | None:
+        number = self.rng.choice(sorted(self.booting)) if self.booting else None
+        return None if number is None else MachineFailed(self.later(), 0, number, "mischief")
+
+    def lose(self) -> Event | None:
+        return MachineLost(self.later(), 0, self.rng.randrange(self.machines), "mischief") if self.machines else None
+
+    def wake(self) -> Event | None:
+        if not self.dues:
+            return None
+        due = min(self.dues)
+        late = 0 if self.is_orderly or self.rng.random() < 0.7 else self.rng.choice((1, 30, 200)) * SECOND
+        self.dues.remove(due)
+        self.dues.append(due + late)
+        return Timer(due + late, 0)
+
+    def change_budget(self) -> Event:
+        budget = self.rng.choice((None, 0, 1, 2, 5, 8, 30))
+        return BudgetChanged(
+            self.later(), 0, self.rng.choice(self.tenants).name, None if budget is None else budget * UNIT
+        )
+
+    def reprioritise(self) -> Event | None:
+        run = self.rng.randrange(self.runs + 1)
+        return Reprioritised(self.later(), 0, run, self.rng.randint(-2, 5))
+
+    # Tricks
+
+    def cancel(self) -> Event | None:
+        return Cancelled(self.later(), 0, self.rng.randrange(self.runs + 1)) if self.rng.random() < 0.5 else None
+
+    def report_old_attempt(self) -> Event | None:
+        if not self.starts:
+            return None
+        old = self.rng.choice(self.starts)
+        attempt = old.attempt + self.rng.choice((0, -1, 1))
+        if self.rng.random() < 0.5:
+            return Failed(self.later(), 0, old.unit, attempt, old.machine, "mischief")
+        return Finished(self.later(), 0, old.unit, attempt, old.machine)
+
+    def repeat(self) -> Event | None:
+        """Something that was said before is said again."""
+        said = [event for event in self.past[-20:] if not isinstance(event, Submitted | Timer | Closed)]
+        return self.rng.choice(said)._replace(at=self.later()) if said else None
+
+    def babble(self) -> Event:
+        """A report about anything, known or not."""
+        at, number = self.later(), self.rng.randrange(30)
+        kind = self.rng.choice((MachineReady, MachineLost, Finished, Cancelled))
+        if kind is MachineReady:
+            return MachineReady(at, 0, number)
+        if kind is MachineLost:
+            return MachineLost(at, 0, number, "mischief")
+        return Finished(at, 0, number, 1, 0) if kind is Finished else Cancelled(at, 0, number)
+
+    def wake_early(self) -> Event:
+        return Timer(self.now, 0)
+
+    # The end
+
+    def come_to_an_end(self, turns: int = 3_000) -> bool:
+        """Pay for everything and let all work end well; whether it did."""
+        for tenant in self.tenants:
+            self.deliver(BudgetChanged(self.now, 0, tenant.name, None))
+        for run in sorted(self.open_runs):
+            self.deliver(Extended(self.now, 0, run, (), True))
+        self.deliver(Closed(self.now, 0))
+        for _ in range(turns):
+            if self.running:
+                start = next(iter(self.running.values()))
+                self.deliver(Finished(self.now, 0, start.unit, start.attempt, start.machine))
+            elif self.booting:
+                self.deliver(MachineReady(self.now, 0, min(self.booting)))
+            elif self.dues:
+                self.deliver(Timer(max(self.now, min(self.dues)), 0))
+            if not self.bench.state.runs:
+                return True
+        return False
