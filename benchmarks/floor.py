@@ -135,7 +135,9 @@ def _loop(root: Path, count: int) -> None:
         folder.mkdir(parents=True)
         (folder / "command.sh").write_text(COMMAND + "\n")
         with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-            code = subprocess.run(["/bin/sh", "-c", COMMAND], cwd=folder, stdout=out, stderr=err, check=False).returncode
+            code = subprocess.run(
+                ["/bin/sh", "-c", COMMAND], cwd=folder, stdout=out, stderr=err, check=False
+            ).returncode
         (folder / "exitcode").write_text(f"{code}\n")
 
 

@@ -73,8 +73,12 @@ class RunBook:
     is_open: bool
     units: list[int]
     demand: int = 0
-    fate: str = ""
-    """Why it cannot end well any more."""
+    fate: str = "done"
+    """What it will end as, as things stand."""
+    keeps_going: bool = False
+    """Whether the rest goes on where a task has failed."""
+    is_stopping: bool = False
+    """Whether nothing of it may start any more."""
     status: str = ""
 
 
@@ -126,6 +130,7 @@ class Audit:
         self._now: Time = 0
         self._cause = -1
         self._submitted: dict[int, Submitted] = {}
+        self._unfit: set[int] = set()
         self._cancelled: set[int] = set()
         self._must_drop: set[int] = set()
         self._budgets: list[list[tuple[Time, Money | None]]] = [[(0, tenant.budget)] for tenant in tenants]
@@ -182,7 +187,7 @@ class Audit:
             return False
         if book.machine is not None:
             return True
-        return not self.runs[book.run].fate and all(self.units[parent].is_done for parent in book.parents)
+        return not self.runs[book.run].is_stopping and all(self.units[parent].is_done for parent in book.parents)
 
     def _on_timer(self, _record: Timer) -> None: ...
 
@@ -194,6 +199,8 @@ class Audit:
         self._submitted[record.seq] = record
 
     def _on_refused(self, record: Refused) -> None:
+        if record.cause in self._unfit:
+            return
         workflow = self._submitted.pop(record.cause).workflow
         self.refused += 1
         assert any(not any(self._offers(kind, task.requirement) for kind in self.types) for task in workflow.tasks)
@@ -207,7 +214,7 @@ class Audit:
         assert record.priority == workflow.priority
         assert record.deadline == (None if workflow.deadline is None else self._now + workflow.deadline)
         assert record.ideal == self._ideal(workflow)
-        self.runs.append(RunBook(record.tenant, workflow.priority, event.is_open, []))
+        self.runs.append(RunBook(record.tenant, workflow.priority, event.is_open, [], keeps_going=event.keeps_going))
         self._add_units(record.run, workflow.tasks, workflow.parents)
 
     def _add_units(self, run: int, tasks: Sequence[Task], parents: Sequence[Sequence[int]]) -> None:
@@ -220,12 +227,13 @@ class Audit:
         run = self._open_run(record.run, record.seq)
         if run is None:
             return
-        if run.fate or not run.is_open:
+        if not run.is_open:
             self._expect_drop(record.seq)
         elif all(any(self._offers(kind, task.requirement) for kind in self.types) for task in record.tasks):
             run.is_open = not record.is_last
             self._add_units(record.run, record.tasks, ((),) * len(record.tasks))
         else:
+            self._unfit.add(record.seq)
             self._doom(run, "failed")
 
     def _on_reprioritised(self, record: Reprioritised) -> None:
@@ -253,21 +261,36 @@ class Audit:
             self._doom(run, "cancelled")
 
     def _doom(self, run: RunBook, fate: str) -> None:
-        run.fate = run.fate or fate
+        """Nothing of a run is to start any more."""
+        run.fate = fate
         run.is_open = False
+        run.is_stopping = True
         for unit in run.units:
             book = self.units[unit]
             book.is_dead = book.is_dead or (not book.is_done and book.machine is None)
+
+    def _bury(self, unit: int) -> None:
+        """A unit has failed for good."""
+        book = self.units[unit]
+        run = self.runs[book.run]
+        book.is_dead = True
+        if not run.keeps_going:
+            self._doom(run, "failed")
+            return
+        run.fate = "failed"
+        for other in run.units:  # parents come before their children
+            if any(self.units[parent].is_dead for parent in self.units[other].parents):
+                self.units[other].is_dead = True
 
     def _on_ended(self, record: Ended) -> None:
         run = self.runs[record.run]
         books = [self.units[unit] for unit in run.units]
         assert not run.status, f"{record}: it had ended before"
         assert record.tenant == run.tenant
-        assert record.status == (run.fate or "done")
+        assert record.status == run.fate
         assert all(book.machine is None for book in books), f"{record}: it still runs"
         assert all(book.is_over for book in books), f"{record}: tasks are lost"
-        assert not run.is_open, f"{record}: it may still grow"
+        assert not run.is_open or run.fate == "failed", f"{record}: it may still grow"
         assert record.status != "done" or all(book.is_done for book in books)
         assert record.status != "cancelled" or record.run in self._cancelled
         run.status = record.status
@@ -278,7 +301,7 @@ class Audit:
         machine = self.machines[record.machine]
         assert not book.is_over, f"{record}: it is over"
         assert book.machine is None, f"{record}: it runs already"
-        assert not run.fate, f"{record}: its run is doomed"
+        assert not run.is_stopping, f"{record}: its run is doomed"
         assert all(self.units[parent].is_done for parent in book.parents), f"{record}: before its parents"
         assert self._now >= book.not_before, f"{record}: before its pause is over"
         assert record.attempt == book.attempt + 1, f"{record}: attempts are counted 1, 2, 3"
@@ -290,7 +313,8 @@ class Audit:
             book.is_resting = False
             assert record.machine == self._first_place(record.unit), f"{record}: not the first machine with room"
             key = self._order(record.unit)
-            for other in self._placeable():
+            rivals = (other for other in self._placeable() if self.runs[self.units[other].run].tenant == run.tenant)
+            for other in rivals:
                 assert self._order(other) >= key or self._first_place(other) is None, f"{record}: unit {other} is first"
         book.attempt = record.attempt
         book.machine = record.machine
@@ -309,12 +333,11 @@ class Audit:
         book = self.units[record.unit]
         run = self.runs[book.run]
         book.failures[record.cause] = book.failures.get(record.cause, 0) + 1
-        if not run.fate and _may_retry(book, record.cause) and self._grows(book, record.cause):
+        if not run.is_stopping and _may_retry(book, record.cause) and self._grows(book, record.cause):
             book.not_before = self._now + _pause(book.task, sum(book.failures.values()))
             book.is_resting = True
         else:
-            book.is_dead = True
-            self._doom(run, "failed")
+            self._bury(record.unit)
 
     def _grows(self, book: UnitBook, cause: str) -> bool:
         """What lacked memory asks for more of it; whether some machine type has that much."""
@@ -348,15 +371,16 @@ class Audit:
             assert book.run in self._cancelled
         else:
             assert record.because == "the budget no longer pays for it"
-            self._lose(book)
+            self._lose(record.unit)
 
-    def _lose(self, book: UnitBook) -> None:
+    def _lose(self, unit: int) -> None:
         """A unit has lost its machine, and runs again unless that has happened too often."""
-        run = self.runs[book.run]
+        book = self.units[unit]
         book.lost += 1
-        book.is_dead = bool(run.fate) or book.lost > book.task.retry.lost
-        if book.is_dead:
-            self._doom(run, "failed")
+        if self.runs[book.run].is_stopping:
+            book.is_dead = True
+        elif book.lost > book.task.retry.lost:
+            self._bury(unit)
 
     # Machines
 
@@ -387,13 +411,12 @@ class Audit:
             self._expect_drop(record.seq)
             return
         machine.gone, machine.end = self._now, "lost"
-        books = [self.units[unit] for unit in sorted(machine.running)]
+        units = sorted(machine.running)
         machine.running.clear()
-        for book in books:
-            book.machine = None
+        for unit in units:
             self.lost_attempts += 1
-        for book in books:
-            self._lose(book)
+            self.units[unit].machine = None
+            self._lose(unit)
 
     def _held(self, number: int) -> MachineBook | None:
         known = number < len(self.machines) and self.machines[number].gone is None
@@ -449,28 +472,28 @@ class Audit:
         """No stretch of time as long as the interval costs more than the budget, wherever it begins."""
         interval = self.tenants[tenant].interval
         charges = sorted(
-            (charge.until - _periods(charge, machine.kind) * machine.kind.billing.period, charge.amount)
+            (charge.until - charge.amount // machine.kind.price * machine.kind.billing.period, charge.at, charge.amount)
             for machine in self.machines
             if machine.tenant == tenant
             for charge in machine.charges
+            if charge.amount
         )
-        for last, (end, _) in enumerate(charges):
-            budget = self._most_allowed(tenant, end - interval, end)
-            spent = sum(amount for at, amount in charges[: last + 1] if at > end - interval)
-            spent += sum(amount for at, amount in charges[last + 1 :] if at == end)
-            assert budget is None or spent <= budget, f"tenant {tenant} spends {spent} of {budget} up to {end}"
         aligned: dict[int, Money] = {}
-        for at, amount in charges:
-            aligned[at // interval] = aligned.get(at // interval, 0) + amount
-        for index, spent in aligned.items():
-            budget = self._most_allowed(tenant, index * interval, (index + 1) * interval)
-            assert budget is None or spent <= budget, f"tenant {tenant} spends {spent} of {budget} in interval {index}"
+        for due, at, amount in charges:
+            window = [charge for charge in charges if due - interval < charge[0] <= due]
+            budget = self._most_allowed(tenant, due - interval, max(charge[1] for charge in window))
+            spent = sum(charge[2] for charge in window)
+            assert budget is None or spent <= budget, f"tenant {tenant} spends {spent} of {budget} up to {due}"
+            index = due // interval
+            aligned[index] = aligned.get(index, 0) + amount
+            budget = self._most_allowed(tenant, index * interval, at)
+            assert budget is None or aligned[index] <= budget, f"tenant {tenant}, interval {index}: {aligned[index]}"
 
     def _most_allowed(self, tenant: int, begin: Time, end: Time) -> Money | None:
         """The largest budget in force at any time from begin to end; None: no limit."""
         changes = self._budgets[tenant]
-        before = [budget for at, budget in changes if at <= begin][-1:]
-        within = [budget for at, budget in changes if begin < at <= end]
+        before = [budget for at, budget in changes if at < begin][-1:]
+        within = [budget for at, budget in changes if begin <= at <= end]
         most = before + within or [changes[0][1]]
         return None if None in most else max(budget for budget in most if budget is not None)
 
@@ -570,10 +593,6 @@ def _first_periods(kind: MachineType) -> int:
     while periods * kind.billing.period < kind.billing.minimum:
         periods += 1
     return periods
-
-
-def _periods(charge: Charged, kind: MachineType) -> int:
-    return charge.amount // kind.price if kind.price else 1
 
 
 def _bill(kind: MachineType, held: Duration, *, refundable: bool) -> Money:

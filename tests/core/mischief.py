@@ -91,8 +91,6 @@ class Mischief:
         if self.is_orderly:  # facts come before the timers of their instant
             while self.dues and min(self.dues) < event.at:
                 self._deliver(Timer(min(self.dues), 0))
-        if isinstance(event, Timer) and event.at in self.dues:
-            self.dues.remove(event.at)
         self._deliver(event)
 
     def _deliver(self, event: Event) -> None:
@@ -143,7 +141,7 @@ class Mischief:
         is_open = self.rng.random() < 0.2
         if is_open:
             self.open_runs.add(self.runs)
-        return Submitted(self.later(), 0, self.rng.choice(self.tenants).name, work, is_open)
+        return Submitted(self.later(), 0, self.rng.choice(self.tenants).name, work, is_open, self.rng.random() < 0.3)
 
     def extend(self) -> Event | None:
         if not self.open_runs:
@@ -216,12 +214,18 @@ class Mischief:
     def babble(self) -> Event:
         """A report about anything, known or not."""
         at, number = self.later(), self.rng.randrange(30)
-        kind = self.rng.choice((MachineReady, MachineLost, Finished, Cancelled))
-        if kind is MachineReady:
-            return MachineReady(at, 0, number)
-        if kind is MachineLost:
-            return MachineLost(at, 0, number, "mischief")
-        return Finished(at, 0, number, 1, 0) if kind is Finished else Cancelled(at, 0, number)
+        match self.rng.randrange(5):
+            case 0:
+                return MachineReady(at, 0, number)
+            case 1:
+                return MachineLost(at, 0, number, "mischief")
+            case 2:
+                return MachineFailed(at, 0, number, "mischief")
+            case 3:
+                return Cancelled(at, 0, number)
+            case _:
+                start = self.running.get(number)
+                return Finished(at, 0, number, 1, start.machine if start else 0)
 
     def wake_early(self) -> Event:
         return Timer(self.now, 0)
@@ -242,7 +246,9 @@ class Mischief:
             elif self.booting:
                 self.deliver(MachineReady(self.now, 0, min(self.booting)))
             elif self.dues:
-                self.deliver(Timer(max(self.now, min(self.dues)), 0))
+                due = min(self.dues)
+                self.dues.remove(due)
+                self.deliver(Timer(max(self.now, due), 0))
             if not self.bench.state.runs:
                 return True
         return False

@@ -80,8 +80,9 @@ BROKEN: list[tuple[str, str, str]] = [
         "w.yaml",
         "name: x\n",
         (
-            "w.yaml: is neither a workflow, nor machine types, nor a scenario;"
-            " a workflow has 'tasks'; a file of machine types has 'machines'; a scenario has 'workload' and 'machines'"
+            "w.yaml: is neither a workflow, nor a program, nor machine types, nor a scenario;"
+            " a workflow has 'tasks'; a program has 'steps'; a file of machine types has 'machines';"
+            " a scenario has 'workload' and 'machines'"
         ),
     ),
     ("w.yaml", "x: " + "[" * 100 + "]" * 100, "w.yaml:1: x" + "[0]" * 63 + ": values are nested more than 64 deep"),

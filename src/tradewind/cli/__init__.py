@@ -9,6 +9,7 @@ from tradewind import __version__
 from tradewind.model.errors import TradewindError
 
 COMMANDS = (
+    "run",
     "simulate",
     "generate",
     "validate",

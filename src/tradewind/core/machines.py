@@ -105,7 +105,7 @@ class Machine:
 class Fleet:
     """The machines of one kind that one tenant holds, those with room indexed by how much of it."""
 
-    __slots__ = ("_area", "_by_age", "_full", "_since", "completed", "groups", "kind", "machines", "pool")
+    __slots__ = ("_area", "_by_age", "_full", "_since", "_slot", "completed", "groups", "kind", "machines", "pool")
 
     def __init__(self, kind: Kind, pool: "Pool") -> None:
         self.kind = kind
@@ -116,6 +116,7 @@ class Fleet:
         """Numbers of machines by what is free on them, as heaps; entries that no longer hold are skipped when met."""
         self._by_age: dict[Vector, list[int]] | None = None
         """The same, as heaps of idle time and number; kept once anybody has asked who has been idle the longest."""
+        self._slot: Vector = (1, *(0 for _ in kind.capacity[1:]))
         self._full: set[Vector] = set()
         self._area: Duration = 0
         self._since: Time = 0
@@ -192,6 +193,11 @@ class Fleet:
         if best is None:
             self._full.add(demand)
         return best
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free on any machine that is up."""
+        return self.longest_idle(self._slot) is not None
 
     def longest_idle(self, demand: Vector) -> Machine | None:
         """The machine with room for a demand that has been idle the longest; one at work, from when it last was."""

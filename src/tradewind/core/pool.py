@@ -63,6 +63,7 @@ class Pool:
         if queue is None:
             self.queues[index] = [key]
             self.needs[index] = unit.need
+            self._spent[index] = 0
         else:
             heappush(queue, key)
 
@@ -85,7 +86,10 @@ class Pool:
     def remaining(self, need: protocol.Need) -> int:
         """How many units of a need are ready; one that was cancelled counts until its entry is met."""
         queue = self.queues.get(need.index)
-        return max(1, len(queue) - self._spent[need.index]) if queue else 0
+        if not queue:
+            return 0
+        count = len(queue) - self._spent[need.index]
+        return count if count > 1 else 1
 
     def first(self, need: protocol.Need) -> Unit | None:
         """The first ready unit of a need, by rank."""
@@ -108,6 +112,10 @@ class Pool:
         keys = self.queues.get(need.index, ())[:most]
         held = (self._holder(need.index, key) for key in keys)
         return [unit for unit in held if unit is not None and unit.state == READY]
+
+    def kinds_with_room(self) -> list[Kind]:
+        """Kinds of which some machine could take more work, in the order in which they are configured."""
+        return [fleet.kind for fleet in self.fleets if fleet.machines and fleet.has_room]
 
     def longest_idle(self, kind: protocol.Kind, need: protocol.Need) -> Machine | None:
         """The machine of a kind with room for a need that has been idle the longest."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tradewind.experiments import pfa
+from tradewind.experiments.pfa import reproduce as pfa
 from tradewind.experiments.request import Reproduction, Request
 
 PAPERS: Mapping[str, Callable[[Request], Reproduction]] = MappingProxyType({"pfa": pfa.reproduce})

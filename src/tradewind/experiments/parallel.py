@@ -1,14 +1,16 @@
 """Independent jobs over all processors, which stop cleanly when we do.
 
 Workers are started afresh (`spawn`), so that they behave alike on every platform. They ignore Ctrl-C, which reaches
-the whole group on a terminal, and leave it to us; and they end when we are gone, however that came about.
+the whole group on a terminal, from their first moment, and leave it to us; and they end when we are gone, however that
+came about.
 """
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from typing import TypeVar
 
@@ -27,7 +29,8 @@ def run_jobs(
         return
     executor = ProcessPoolExecutor(workers, get_context("spawn"), _begin)
     try:
-        waiting: dict[Future[Found], Job] = {executor.submit(work, job): job for job in jobs}
+        with _deaf_to_interrupts():
+            waiting: dict[Future[Found], Job] = {executor.submit(work, job): job for job in jobs}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
     finally:  # also on an error, on Ctrl-C, and when nobody wants the rest
@@ -39,6 +42,19 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What is started meanwhile inherits that Ctrl-C is ignored; one pressed in these milliseconds is lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin() -> None:

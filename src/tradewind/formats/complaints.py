@@ -48,7 +48,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def check(kind: type[Document], tree: Tree, below: Mapping[str, type[BaseModel]] = _PARTS) -> Document:
-    """The document that a tree holds, or all that is wrong with it; `below` tells which part stands below which field."""
+    """The document that a tree holds, or all that is wrong with it; `below` tells what stands below which field."""
     problems = tree.problems()
     try:
         return kind.model_validate(tree.data)

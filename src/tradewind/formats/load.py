@@ -18,7 +18,6 @@ from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.json_text import read_json
 from tradewind.formats.native import machines_from, workflow_from
-from tradewind.formats.program import place_of_step, program_from
 from tradewind.formats.scenario import Neighbours, scenario_from
 from tradewind.formats.source import Source, read_source
 from tradewind.formats.tree import Tree
@@ -165,16 +164,24 @@ def _native(tree: Tree, *, lenient: bool) -> Document:
         workflow = workflow_from(tree)
         return Document(tree.file, "native", workflow, lambda identity: _line(tree, _place_of_task(tree, identity)))
     if "steps" in tree.data:
-        program = program_from(tree, lambda path: _include(path, (Path(tree.file).resolve(),)))
-        return Document(tree.file, "native", program, lambda identity: _line(tree, place_of_step(tree.data, identity)))
+        return _program(tree)
     if "machines" in tree.data:
         return Document(tree.file, "native", machines_from(tree))
     reason = "is neither a workflow, nor a program, nor machine types, nor a scenario"
     raise FormatError(tree.file, reason, remedy="; ".join(_MARKS.values()))
 
 
+def _program(tree: Tree) -> Document:
+    from tradewind.formats.program import place_of_step, program_from  # noqa: PLC0415 - slow
+
+    program = program_from(tree, lambda path: _include(path, (Path(tree.file).resolve(),)))
+    return Document(tree.file, "native", program, lambda identity: _line(tree, place_of_step(tree.data, identity)))
+
+
 def _include(path: Path, trail: tuple[Path, ...]) -> Program:
     """A program that another one includes; `trail` are the files on the way to it."""
+    from tradewind.formats.program import program_from  # noqa: PLC0415 - slow
+
     here = path.resolve()
     if here in trail:
         raise FormatError(str(path), "includes itself", remedy=" -> ".join(each.name for each in (*trail, here)))

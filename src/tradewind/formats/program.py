@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from tradewind.formats.complaints import check, told
+from tradewind.formats.documents import RetryPart
 from tradewind.formats.errors import FormatError, Place, Problems, did_you_mean, quoted
 from tradewind.formats.names import kind_of
 from tradewind.formats.native import name_of
@@ -24,7 +25,6 @@ from tradewind.formats.program_parts import (
     ProgramPart,
     RepeatPart,
     RetriesPart,
-    RetryPart,
     StepPart,
     StepsField,
 )
@@ -141,7 +141,7 @@ class _Reader:
             checkpoint=part.checkpoint,
             alone=part.alone,
             when=part.when if isinstance(part.when, bool) else expression(part.when),
-            loop=self.loop(place, part),
+            loop=self.loop(part),
         )
         return Placed(step, place, inside)
 
@@ -210,7 +210,8 @@ class _Reader:
             return {}
         return dict(part.outputs)
 
-    def loop(self, place: Place, part: StepPart) -> Loop | None:
+    @staticmethod
+    def loop(part: StepPart) -> Loop | None:
         """The loop of a step, if it has one."""
         if part.for_each is None:
             return None
@@ -244,14 +245,19 @@ class _Reader:
             part = ParameterPart.model_validate(given)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                remedy = f"known are {', '.join(sorted(ParameterPart.model_fields))}; a mapping is written as
-                default:" kinds = f"choose from {', '.join(Kind)}" self.problems.add((*place, *detail["loc"]), "does
-                not fit", kinds if "type" in detail["loc"] else remedy) return Parameter() if not fits(part.type,
-                part.default): wanted = f"must be {WANTED[part.type]}, not {told(part.default)}"
-                self.problems.add((*place, "default"), wanted) required = "default" not in part.model_fields_set if
-                part.required is None else part.required default = part.default if part.type is Kind.FILE and
-                isinstance(default, str): default = located(default, str(self.folder.absolute())) return
-                Parameter(default, required, part.type, part.description)
+                fields = ", ".join(sorted(ParameterPart.model_fields))
+                remedy = f"known are {fields}; a mapping is written as default:"
+                if "type" in detail["loc"]:
+                    remedy = f"choose from {', '.join(Kind)}"
+                self.problems.add((*place, *detail["loc"]), "does not fit", remedy)
+            return Parameter()
+        if not fits(part.type, part.default):
+            self.problems.add((*place, "default"), f"must be {WANTED[part.type]}, not {told(part.default)}")
+        required = "default" not in part.model_fields_set if part.required is None else part.required
+        default = part.default
+        if part.type is Kind.FILE and isinstance(default, str):
+            default = located(default, str(self.folder.absolute()))
+        return Parameter(default, required, part.type, part.description)
 
 
 _OF_ACTIONS = frozenset(

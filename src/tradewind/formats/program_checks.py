@@ -20,6 +20,7 @@ from tradewind.model.scope import (
     ROUND,
     STEPS,
     TAKEN,
+    bare,
     loop_names,
     names_in,
     own_names,
@@ -65,8 +66,10 @@ def check_program(program: Program, steps: Sequence[Placed], place: Place, probl
         checker.value((*place, "outputs", name), value, sight, frozenset(), "")
     for name in program.parameters:
         if not _IDENTIFIER.fullmatch(name):
-            problems.add((*place, "params", name), "is not a name that expressions can use", "use letters, digits and
-            _") if problems.count == before: checker.cycles(steps)
+            remedy = "use letters, digits and _"
+            problems.add((*place, "params", name), "is not a name that expressions can use", remedy)
+    if problems.count == before:
+        checker.cycles(steps)
 
 
 @dataclass(slots=True)
@@ -83,15 +86,20 @@ class _Checker:
             if not _ID.fullmatch(step.id):
                 remedy = "use a letter, then letters, digits, - and _"
                 self.problems.add(place, f"{quoted(step.id)} cannot be the id of a step", remedy)
-            elif step.id in TAKEN | RESERVED | variables:
-                self.problems.add(place, f"the id {quoted(step.id)} has another meaning in expressions", "rename the
-                step") elif step.id in self.all: self.problems.add(place, f"a second step has the id
-                {quoted(step.id)}", "ids are unique in a program") self.all.setdefault(step.id, placed) if step.loop
-                is not None: variable = step.loop.variable if not _IDENTIFIER.fullmatch(variable) or variable in TAKEN
-                | RESERVED: self.problems.add((*place, "as"), f"{quoted(variable)} cannot be the name of a variable")
-                for name in step.inputs: if not _IDENTIFIER.fullmatch(name) or (name in TAKEN | RESERVED and not
-                step.include): self.problems.add((*place, "inputs", name), f"{quoted(name)} cannot be the name of an
-                input") self.names(placed.inside, variables | loop_names(step.loop))
+            elif step.id in TAKEN | variables:
+                reason = f"the id {quoted(step.id)} has another meaning in expressions"
+                self.problems.add(place, reason, "rename the step")
+            elif step.id in self.all:
+                self.problems.add(place, f"a second step has the id {quoted(step.id)}", "ids are unique in a program")
+            self.all.setdefault(step.id, placed)
+            if step.loop is not None:
+                variable = step.loop.variable
+                if not _IDENTIFIER.fullmatch(variable) or variable in TAKEN | RESERVED:
+                    self.problems.add((*place, "as"), f"{quoted(variable)} cannot be the name of a variable")
+            for name in step.inputs:
+                if not _IDENTIFIER.fullmatch(name) or (name in TAKEN | RESERVED and not step.include):
+                    self.problems.add((*place, "inputs", name), f"{quoted(name)} cannot be the name of an input")
+            self.names(placed.inside, variables | loop_names(step.loop))
 
     def body(self, steps: Sequence[Placed], sight: _Sight) -> None:
         """All steps of a body, and what is inside them."""
@@ -122,9 +130,7 @@ class _Checker:
         for reference in dict.fromkeys(found):
             self.reference(place, reference, sight, step)
 
-    def reference(
-        self, place: Place, reference: Reference, sight: _Sight, step: str, *, is_need: bool = False
-    ) -> None:
+    def reference(self, place: Place, reference: Reference, sight: _Sight, step: str, *, is_need: bool = False) -> None:
         """Something that is looked up."""
         if reference.name == STEPS and not is_need:
             if not reference.path or not isinstance(reference.path[0], str):
@@ -134,12 +140,18 @@ class _Checker:
             self.parameter(place, reference)
             return
         elif reference.name in sight.variables and not is_need:
+            if reference.path and reference.name in (INDEX, ROUND):
+                remedy = f"for a step of that name, write steps['{reference.name}']"
+                self.problems.add(place, f"{quoted(reference.name)} is the number of the item", remedy)
             return
         target = plain(reference)
         if target.name == step or target.name in sight.around:
-            verb = "waits for itself" if target.name == step else f"waits for {quoted(target.name)}, which it is
-            inside of" self.problems.add(place, verb) elif target.name not in sight.steps: self.unknown(place, target,
-            sight, is_need=is_need) elif target.path: self.output(place, target, sight.steps[target.name])
+            inside = f"waits for {quoted(target.name)}, which it is inside of"
+            self.problems.add(place, "waits for itself" if target.name == step else inside)
+        elif target.name not in sight.steps:
+            self.unknown(place, target, sight, is_need=is_need)
+        elif target.path:
+            self.output(place, target, sight.steps[target.name])
 
     def parameter(self, place: Place, reference: Reference) -> None:
         """A parameter that is looked up."""
@@ -153,9 +165,9 @@ class _Checker:
         known = output_names(step, self.program)
         name = reference.path[0]
         if name not in known and (not step.include or step.include in self.program.includes):
-            there = did_you_mean(str(name), sorted(known)) there = there or (f"it has {', '.join(sorted(known))}" if
-            known else "it declares none; add 'outputs:' to it") self.problems.add(place, f"the step {quoted(step.id)}
-            has no output {quoted(str(name))}", there)
+            there = f"it has {', '.join(sorted(known))}" if known else "it declares none; add 'outputs:' to it"
+            remedy = did_you_mean(str(name), sorted(known)) or there
+            self.problems.add(place, f"the step {quoted(step.id)} has no output {quoted(str(name))}", remedy)
 
     def unknown(self, place: Place, reference: Reference, sight: _Sight, *, is_need: bool) -> None:
         """A name that is not seen."""
@@ -170,12 +182,16 @@ class _Checker:
             return f"write params.{name}"
         if name in self.all:
             return "it is inside another step; only what that step gives in its outputs is seen from here"
-        if name in (INDEX, ROUND) or any(p.step.loop is not None and p.step.loop.variable == name for p in
-        self.all.values()): return "it is known inside its loop only" if name == OUTPUTS: return "it is known in the
-        step's own command only" hyphened = next((each for each in sight.steps if each.split("-")[0] == name), "") if
-        not is_need else "" if hyphened: return f"write steps['{hyphened}'] for a step with - in its id" known =
-        list(sight.steps) if is_need else [*sight.steps, *sorted(sight.variables), PARAMS] return did_you_mean(name,
-        known)
+        loops = (placed.step.loop for placed in self.all.values())
+        if name in (INDEX, ROUND) or any(loop is not None and loop.variable == name for loop in loops):
+            return "it is known inside its loop only"
+        if name == OUTPUTS:
+            return "it is known in the step's own command only"
+        hyphened = next((each for each in sight.steps if each.split("-")[0] == name), "")
+        if hyphened and not is_need:
+            return f"write steps['{hyphened}'] for a step with - in its id"
+        known = list(sight.steps) if is_need else [*sight.steps, *sorted(sight.variables), PARAMS]
+        return did_you_mean(name, known)
 
     def include(self, placed: Placed) -> None:
         """The inputs of an included program."""
@@ -197,7 +213,7 @@ class _Checker:
         """Steps of a body that wait for each other."""
         index = {placed.step.id: at for at, placed in enumerate(steps)}
         whole = [unfolded(placed.step, self.program) for placed in steps]
-        rows = [[index[name] for name in sorted(names_in(step)) if name in index] for step in whole]
+        rows = [sorted({index[bare(name)] for name in names_in(step) if bare(name) in index}) for step in whole]
         try:
             arrange("", [Task(step.id, step.id) for step in whole], rows)
         except CycleError as error:
@@ -205,4 +221,3 @@ class _Checker:
             self.problems.add(place, str(error).replace("tasks wait", "steps wait"))
         for placed in steps:
             self.cycles(placed.inside)
-

@@ -87,22 +87,30 @@ class StepPart(_Part):
     as_: Name = Field("item", alias="as", description="What the item is called in expressions.")
     repeat: Annotated[Annotated[Text, Tag(VALUE)] | Annotated[RepeatPart, Tag(MAPPING)], BY_SHAPE] | None = Field(
         None, description="An expression: items that are added to the list that is looped over."
-    ) when: Annotated[bool | str, Tag(VALUE)] = Field(True, description="A condition; if it is false the step is
-    skipped.") inputs: dict[Name, Any] = Field(default_factory=dict, description="Values by name.") outputs:
-    Annotated[Annotated[dict[Name, Any], Tag(MAPPING)] | Annotated[list[Name], Tag(LIST)], BY_SHAPE] = Field(
-    default_factory=dict, description="What the step leaves behind, by name." ) capabilities: list[Name] =
-    Field(default_factory=list, description="What the machine must offer.") cpus: Count | None = None memory:
-    SizeField | None = None gpus: Count | None = None amounts: dict[Name, AmountField] = Field(default_factory=dict,
-    description="Other countable things, by name.") runtime: DurationField | None = Field(None, description="Expected
-    run time on a machine of speed 1.") runtimes: dict[Name, DurationField] = Field(default_factory=dict,
-    description="Expected run times by machine type.") retries: Annotated[Annotated[Count, Tag(VALUE)] |
-    Annotated[RetriesPart, Tag(MAPPING)], BY_SHAPE] = Field( 0, description="How many more times a failed step is
-    tried, or the details by cause." ) timeout: ( Annotated[Annotated[PositiveDuration, Tag(VALUE)] |
-    Annotated[LimitsPart, Tag(MAPPING)], BY_SHAPE] | None ) = Field(None, description="Longest time that one attempt
-    may run, or the details.") env: dict[Name, str | int | float | bool] = Field(default_factory=dict,
-    description="Environment variables.") checkpoint: bool = Field(False, description="Whether the step gets a folder
-    that is kept over attempts.") alone: bool = Field(False, description="Whether the step is placed on its own, never
-    in a chain with others.")
+    )
+    when: bool | str = Field(default=True, description="A condition; if it is false the step is skipped.")
+    inputs: dict[Name, Any] = Field(default_factory=dict, description="Values by name.")
+    outputs: Annotated[Annotated[dict[Name, Any], Tag(MAPPING)] | Annotated[list[Name], Tag(LIST)], BY_SHAPE] = Field(
+        default_factory=dict, description="What the step leaves behind, by name."
+    )
+    capabilities: list[Name] = Field(default_factory=list, description="What the machine must offer.")
+    cpus: Count | None = None
+    memory: SizeField | None = None
+    gpus: Count | None = None
+    amounts: dict[Name, AmountField] = Field(default_factory=dict, description="Other countable things, by name.")
+    runtime: DurationField | None = Field(None, description="Expected run time on a machine of speed 1.")
+    runtimes: dict[Name, DurationField] = Field(default_factory=dict, description="Expected run times by machine type.")
+    retries: Annotated[Annotated[Count, Tag(VALUE)] | Annotated[RetriesPart, Tag(MAPPING)], BY_SHAPE] = Field(
+        0, description="How many more times a failed step is tried, or the details by cause."
+    )
+    timeout: (
+        Annotated[Annotated[PositiveDuration, Tag(VALUE)] | Annotated[LimitsPart, Tag(MAPPING)], BY_SHAPE] | None
+    ) = Field(None, description="Longest time that one attempt may run, or the details.")
+    env: dict[Name, str | int | float | bool] = Field(default_factory=dict, description="Environment variables.")
+    checkpoint: bool = Field(default=False, description="Whether the step gets a folder that is kept over attempts.")
+    alone: bool = Field(
+        default=False, description="Whether the step is placed on its own, never in a chain with others."
+    )
 
 
 class ListedStepPart(StepPart):

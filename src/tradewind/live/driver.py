@@ -86,6 +86,8 @@ class Driver:
         self.state = state
         self.core = Core(state, policy)
         self.jobs: dict[int, Job] = {}
+        self.names: dict[int, str] = {}
+        """What people call runs by."""
         self.ended: dict[int, str] = {}
         """Status of runs that ended while this driver lived."""
         self.refused: list[str] = []
@@ -105,6 +107,7 @@ class Driver:
         lost = rebuild(self.core, self.jobs, saved, folder, clock())
         self._journal = Journal(state, self.jobs, saved.next.charge)
         self._inbox += [Down(machine, "the control plane was restarted") for machine in lost]
+        self.names |= {number: job.id for number, job in self.jobs.items()}
         if self.jobs:
             self.due = clock()
 
@@ -202,6 +205,7 @@ class Driver:
         name = run_id(now, number)
         job = Job(name, fact.document, fact.parameters, self._folder / name)
         self.jobs[number] = job
+        self.names[number] = name
         workflow, is_open = job.begin()
         return Submitted(now, seq, fact.tenant, workflow, is_open, fact.keeps_going)
 

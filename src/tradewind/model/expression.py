@@ -44,16 +44,13 @@ class Template:
     """Text with expressions, taken apart."""
 
     parts: tuple[str | Expression, ...]
-
-    @property
-    def only(self) -> Expression | None:
-        """The expression that is all there is, so that its value keeps its type."""
-        return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], Expression) else None
+    only: Expression | None
+    """The expression that is all there is, so that its value keeps its type."""
 
     def fill(self, lookup: Lookup) -> Json:
         """The text with its expressions evaluated, or the value of the only one."""
-        if (only := self.only) is not None:
-            return only.evaluate(lookup)
+        if self.only is not None:
+            return self.only.evaluate(lookup)
         return "".join(part if isinstance(part, str) else show(part.evaluate(lookup)) for part in self.parts)
 
 
@@ -72,7 +69,8 @@ def template(text: str) -> Template:
         parts.append(text[done:])
     if len(parts) == 3 and all(isinstance(part, str) and part.isspace() for part in (parts[0], parts[2])):
         parts = parts[1:2]  # space around the only expression does not make it text
-    return Template(tuple(parts))
+    only = parts[0] if len(parts) == 1 and isinstance(parts[0], Expression) else None
+    return Template(tuple(parts), only)
 
 
 def _end(text: str, at: int) -> int:

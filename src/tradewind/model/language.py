@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from keyword import kwlist
 from typing import Any, TypeAlias
 
 from tradewind.model.action import Json
@@ -38,8 +39,8 @@ Lookup: TypeAlias = Callable[[str], Json]
 _Step: TypeAlias = Callable[[Lookup], Json]
 
 CONSTANTS: Mapping[str, Json] = {"true": True, "false": False, "null": None}
-RESERVED = frozenset(FUNCTIONS) | frozenset(CONSTANTS) | {"default"}
-"""Names that no step, parameter or variable can have."""
+RESERVED = frozenset(CONSTANTS) | frozenset(kwlist)
+"""Names that no variable can have; functions are only looked for where something is called."""
 
 
 @dataclass(frozen=True, slots=True)

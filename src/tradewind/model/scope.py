@@ -13,17 +13,18 @@ from tradewind.model.expression import Reference, references
 from tradewind.model.program import Field, Loop, Phase, Program, Step, fields, output_names
 
 PARAMS, STEPS, OUTPUTS, INDEX, ROUND = "params", "steps", "outputs", "index", "round"
-TAKEN = frozenset({PARAMS, STEPS, OUTPUTS, INDEX, ROUND})
+TAKEN = frozenset({PARAMS, STEPS, OUTPUTS})
 """Names that no step can have."""
 
 
 def unfolded(step: Step, program: Program) -> Step:
     """A loop over a single action or included program as what it is short for: a loop over a body of that one step."""
-    if step.loop is None or step.steps:
+    if not _is_short(step):
         return step
-    inner = replace(step, needs=(), when=True, loop=None)
     gives = {name: f"{{{{ steps[{step.id!r}][{name!r}] }}}}" for name in sorted(output_names(step, program))}
-    return Step(step.id, step.name, steps=(inner,), needs=step.needs, gives=gives, when=step.when, loop=step.loop)
+    return Step(
+        step.id, step.name, steps=(_inner(step),), needs=step.needs, gives=gives, when=step.when, loop=step.loop
+    )
 
 
 def loop_names(loop: Loop | None) -> frozenset[str]:
@@ -38,6 +39,16 @@ def plain(reference: Reference) -> Reference:
     if reference.name == STEPS and reference.path and isinstance(reference.path[0], str):
         return Reference(reference.path[0], reference.path[1:])
     return reference
+
+
+def marked(name: str) -> str:
+    """The name of a step that can mean nothing else, for it was looked up in `steps`; no id has a dot."""
+    return f"{STEPS}.{name}"
+
+
+def bare(name: str) -> str:
+    """A name without its mark."""
+    return name.removeprefix(f"{STEPS}.")
 
 
 def own_names(step: Step, field: Field) -> frozenset[str]:
@@ -58,16 +69,36 @@ def names_to_start(step: Step) -> frozenset[str]:
 
 
 def names_in(step: Step) -> frozenset[str]:
-    """All names that a step, with all that is inside it, looks up outside itself; loops must be `unfolded`."""
-    inside = {name for nested in step.steps for name in names_in(nested)} | set(_names(step, Phase.AFTER))
-    bound = {nested.id for nested in step.steps} | loop_names(step.loop)
+    """All names that a step, with all that is inside it, looks up outside itself.
+
+    As in `names_before` and `names_to_start`, a step that was looked up in `steps` is `marked`.
+    """
+    body = (_inner(step),) if _is_short(step) else step.steps
+    inside = {name for nested in body for name in names_in(nested)} | set(_names(step, Phase.AFTER))
+    bound = {name for nested in body for name in (nested.id, marked(nested.id))} | loop_names(step.loop)
     return names_to_start(step) | (inside - bound)
+
+
+def _is_short(step: Step) -> bool:
+    """Whether a loop is written without a body of its own."""
+    return step.loop is not None and not step.steps
+
+
+def _inner(step: Step) -> Step:
+    """What such a loop runs for each item."""
+    return replace(step, needs=(), when=True, loop=None)
 
 
 def _names(step: Step, phase: Phase) -> Iterator[str]:
     for field in fields(step):
-        if field.phase is phase:
-            own = own_names(step, field)
-            for reference in references(field.value):
-                if reference.name not in own:
-                    yield plain(reference).name
+        if field.phase is not phase or (_is_short(step) and field.place[0] not in _OF_LOOPS):
+            continue
+        own = own_names(step, field)
+        for reference in references(field.value):
+            if reference.name not in own:
+                target = plain(reference)
+                yield target.name if target is reference else marked(target.name)
+
+
+_OF_LOOPS = frozenset({"when", "for_each", "repeat"})
+"""Fields that a loop keeps for itself; all others belong to what it runs for each item."""

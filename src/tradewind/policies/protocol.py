@@ -174,6 +174,9 @@ class Pool(Protocol):
     def some(self, need: Need, most: int) -> Sequence[Unit]:
         """A few ready units of a need, mostly among the first: enough to judge the others by."""
 
+    def kinds_with_room(self) -> Sequence[Kind]:
+        """Kinds of which some machine could take more work, in the order in which they are configured."""
+
     def longest_idle(self, kind: Kind, need: Need) -> Machine | None:
         """The machine of a kind with room for a need that has been idle the longest."""
 

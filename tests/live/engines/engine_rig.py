@@ -71,7 +71,13 @@ class Rig:
         unit = next(self._numbers)
         details.setdefault("run", f"run-{id(self)}-{unit}")
         order = Order(
-            unit=unit, attempt=1, machine=machine, chain="chain", calls=calls, folder=str(self.root / str(unit)), **details
+            unit=unit,
+            attempt=1,
+            machine=machine,
+            chain="chain",
+            calls=calls,
+            folder=str(self.root / str(unit)),
+            **details,
         )
         self.engine.start([order])
         return order
@@ -101,11 +107,11 @@ def shell(
 
 
 def function(
-    target: str, *, run: float | None = None, silence: float | None = None, name: str = "task", **inputs: Any
+    target: str, *, call: str = "task", run: float | None = None, silence: float | None = None, **inputs: Any
 ) -> Call:
     """A call of a function whose return is the output `value`."""
     outputs = {"value": Output(value="return")}
-    return Call(name, Function(target), inputs=inputs, outputs=outputs, limits=_limits(run, silence))
+    return Call(call, Function(target), inputs=inputs, outputs=outputs, limits=_limits(run, silence))
 
 
 def _limits(run: float | None, silence: float | None) -> Limits:

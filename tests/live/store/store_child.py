@@ -1,4 +1,4 @@
-"""A process that saves batch after batch until it is killed, and says after each that it is saved: `store_child WHERE`."""
+"""A process that saves batch after batch until it is killed, and tells of each: `store_child WHERE`."""
 
 import sys
 

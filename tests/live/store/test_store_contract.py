@@ -11,7 +11,7 @@ from store_places import EVERYWHERE, Place, place
 from store_samples import DONE, READY, RUNNING, WAITING, a_batch, a_run, an_end, done, units_of
 
 from tradewind.live.store.errors import LostLeaseError, UnknownRowError
-from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Spent, Store
+from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Saved, Spent, Store
 from tradewind.live.store.rows import AttemptRow, ChargeRow, MachineRow, RunChange, RunHead, UnitChange, UnitRow
 from tradewind.model.units import DAY
 
@@ -29,8 +29,7 @@ def store(place: Place) -> Store:
 
 def test_a_new_store_is_empty(store: Store) -> None:
     saved = store.load()
-    assert not (saved.runs or saved.units or saved.machines or saved.charges or saved.spent or saved.notes)
-    assert saved.next == Numbers(0, 0, 0, 0, 0)
+    assert saved == Saved([], [], [], [], {}, {}, {}, Numbers(0, 0, 0, 0, 0))
     assert store.runs() == []
     assert list(store.log()) == []
 

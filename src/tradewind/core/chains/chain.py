@@ -43,13 +43,13 @@ class Chain:
         return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
-def chain_of(calls: Sequence[Call], steps: Sequence[Step]) -> Chain:
-    """The chain of some calls, which steps have become."""
+def pattern_of(steps: Sequence[Step]) -> Chain:
+    """What all chains of the same steps have in common: a chain without an id and without calls."""
     first = steps[0]
     runtime, runtimes = summed([(step.runtime, step.runtimes) for step in steps])
     return Chain(
-        id=calls[0].id,
-        calls=tuple(calls),
+        id="",
+        calls=(),
         kind="+".join(step.name or step.id for step in steps),
         requirement=first.requirement,
         retries=first.retries if len(steps) == 1 else _merged([step.retries for step in steps]),
@@ -57,6 +57,21 @@ def chain_of(calls: Sequence[Call], steps: Sequence[Step]) -> Chain:
         runtime=runtime,
         runtimes=runtimes or NO_RUNTIMES,
         checkpoint=any(step.checkpoint for step in steps),
+    )
+
+
+def chain_of(pattern: Chain, calls: Sequence[Call]) -> Chain:
+    """The chain of some calls."""
+    return Chain(
+        calls[0].id,
+        tuple(calls),
+        pattern.kind,
+        pattern.requirement,
+        pattern.retries,
+        pattern.total,
+        pattern.runtime,
+        pattern.runtimes,
+        pattern.checkpoint,
     )
 
 

@@ -88,6 +88,16 @@ class Frame:
             return Steps(self)
         raise ExpressionError(f"nothing is named {name!r} here")
 
+    def lookup_step(self, name: str) -> Json:
+        """The outputs of a step that is seen from here."""
+        frame: Frame | None = self
+        while frame is not None:
+            at = frame.body.places.get(name)
+            if at is not None:
+                return frame.outputs_of(at)
+            frame = frame.around()
+        raise ExpressionError(f"no step is named {name!r} here")
+
     def outputs_of(self, at: int) -> Outputs:
         """The outputs of a step that has ended."""
         state = self.states[at]
@@ -105,7 +115,7 @@ class Steps(Mapping[str, Json]):
         self._frame = frame
 
     def __getitem__(self, name: str) -> Json:
-        return self._frame.lookup(name)
+        return self._frame.lookup_step(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._frame.body.places)

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from tradewind.core.chains import state
-from tradewind.core.chains.chain import Chain, chain_of
+from tradewind.core.chains.chain import Chain, chain_of, pattern_of
 from tradewind.core.chains.frame import (
     BROKEN,
     DONE,
@@ -132,12 +132,12 @@ class Generator:
 
     def _link(self, frame: Frame, first: int) -> None:
         """Make the chain that begins with a step: as far as its followers can be known now."""
+        part = frame.body.parts[first]
         calls = [call_of(frame, first, {})]
-        steps = [frame.part(first).step]
         members = [first]
-        pending: dict[str, Json] = {steps[0].id: pending_outputs(frame, first)}
         frame.states[first] = OPEN
-        at = frame.part(first).follower
+        at = part.follower
+        pending: dict[str, Json] = {} if at < 0 else {part.step.id: pending_outputs(frame, first)}
         while at >= 0 and not self._looks_at(frame.part(at), frame):
             part = frame.part(at)
             try:
@@ -148,10 +148,9 @@ class Generator:
             members.append(at)
             if call is not None:
                 calls.append(call)
-                steps.append(part.step)
                 pending[part.step.id] = pending_outputs(frame, at)
             at = part.follower
-        chain = chain_of(calls, steps)
+        chain = chain_of(_pattern(frame, members), calls)
         self._open[chain.id] = (frame, tuple(members))
         self._made.append(chain)
 
@@ -169,7 +168,7 @@ class Generator:
         for at in live:
             calls.append(call_of(frame, at, pending))
             pending[frame.part(at).step.id] = pending_outputs(frame, at)
-        return chain_of(calls, [frame.part(at).step for at in live])
+        return chain_of(_pattern(frame, live), calls)
 
     # Bodies
 
@@ -280,6 +279,15 @@ class Generator:
     def _break(self, frame: Frame, at: int, reason: str) -> None:
         frame.states[at] = BROKEN
         self.faults.append(Fault(frame.call_id(at), reason))
+
+
+def _pattern(frame: Frame, members: Sequence[int]) -> Chain:
+    """What a chain of these steps looks like, those left out that are passed over."""
+    live = tuple(at for at in members if frame.states[at] == OPEN)
+    patterns = frame.body.patterns
+    if live not in patterns:
+        patterns[live] = pattern_of([frame.part(at).step for at in live])
+    return patterns[live]
 
 
 def _wanted(frame: Frame, part: Part) -> bool:

@@ -5,12 +5,14 @@ All of this is worked out once for each program, so that a finished chain costs 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from tradewind.core.chains.chain import Chain
 from tradewind.core.chains.order import followers
-from tradewind.model.action import Action, Container, Json, Shell
-from tradewind.model.expression import OPEN, Expression, template
+from tradewind.model.action import Action, Container, Json, Output, Shell
+from tradewind.model.expression import OPEN, Expression, references, template
 from tradewind.model.program import Program, Step
-from tradewind.model.scope import loop_names, names_before, names_in, names_to_start, unfolded
+from tradewind.model.scope import OUTPUTS, bare, loop_names, names_before, names_in, names_to_start, unfolded
 
 
 class ProgramError(ValueError):
@@ -25,7 +27,7 @@ class Part:
     at: int
     waits: int = 0
     """How many steps of the same body must have ended before it can start."""
-    outer: tuple[tuple[int, int], ...] = ()
+    outer: "tuple[_Found, ...]" = ()
     """Steps of bodies around it that may still be on their way when its body begins: levels up, and place there."""
     children: list[int] = field(default_factory=list)
     """Who waits for it in the same body."""
@@ -40,6 +42,12 @@ class Part:
     """Those of the step."""
     generated: Mapping[str, str] = field(default_factory=dict)
     """Expressions in its command, made into inputs."""
+    sees_own: bool = False
+    """Whether such an expression looks at the step's own inputs and outputs."""
+    outputs: Mapping[str, Output] | None = None
+    """Those of the step, unless there are expressions in them."""
+    environment: Mapping[str, str] | None = None
+    """That of the step, unless there are expressions in it."""
 
 
 @dataclass(slots=True)
@@ -52,6 +60,12 @@ class Body:
     gives: Mapping[str, Json]
     path: str
     """Where it stands in its program, for people."""
+    patterns: dict[tuple[int, ...], Chain] = field(default_factory=dict)
+    """Chains of its steps, as far as they are always the same."""
+
+
+_Found: TypeAlias = tuple[int, int]
+"""How many levels up a step is, and its place there."""
 
 
 @dataclass(slots=True)
@@ -61,20 +75,20 @@ class _Scope:
     places: Mapping[str, int]
     outer: "_Scope | None"
     variables: frozenset[str]
-    ended: frozenset[str]
+    ended: frozenset[_Found]
     """Steps of bodies around that have surely ended when this body begins."""
 
-    def find(self, name: str) -> tuple[int, int] | None:
-        """How many levels up a step is, and its place there."""
+    def find(self, name: str) -> _Found | None:
+        """The step that a name stands for; None: it is a variable."""
         scope: _Scope | None = self
         levels = 0
         while scope is not None:
             if name in scope.variables:
                 return None
-            if name in scope.places:
-                return levels, scope.places[name]
+            if bare(name) in scope.places:
+                return levels, scope.places[bare(name)]
             scope, levels = scope.outer, levels + 1
-        raise ProgramError(f"nothing is named {name!r}")
+        raise ProgramError(f"nothing is named {bare(name)!r}")
 
 
 def prepare(program: Program) -> Body:
@@ -88,7 +102,7 @@ def _prepare(
     gives: Mapping[str, Json],
     outer: _Scope | None,
     variables: frozenset[str],
-    ended: frozenset[str],
+    ended: frozenset[_Found],
     path: str,
 ) -> Body:
     steps = [unfolded(step, program) for step in steps]
@@ -97,7 +111,7 @@ def _prepare(
     scope = _Scope(places, outer, variables, ended)
     parts = [Part(step, at) for at, step in enumerate(steps)]
     body = Body(program, parts, places, gives, path)
-    beyond: dict[str, int] = {}
+    beyond: dict[_Found, int] = {}
     rows: list[list[int]] = []
     starts: list[list[int]] = []
     for part in parts:
@@ -113,31 +127,21 @@ def _prepare(
     return body
 
 
-def _row(names: frozenset[str], scope: _Scope, beyond: dict[str, int]) -> list[int]:
+def _row(names: frozenset[str], scope: _Scope, beyond: dict[_Found, int]) -> list[int]:
     """Places of names; steps of outer bodies that may not have ended yet count from -1 downwards."""
-    row = []
-    for name in sorted(names):
-        found = scope.find(name)
-        if found is None:
-            continue
-        levels, at = found
-        if levels == 0:
-            row.append(at)
-        elif name not in scope.ended:
-            row.append(beyond.setdefault(name, -1 - len(beyond)))
-    return row
+    wanted = {found for name in names if (found := scope.find(name)) is not None}
+    here = [at for levels, at in sorted(wanted) if levels == 0]
+    around = [found for found in sorted(wanted - scope.ended) if found[0] > 0]
+    return here + [beyond.setdefault(found, -1 - len(beyond)) for found in around]
 
 
 def _connect(part: Part, scope: _Scope, parts: list[Part]) -> None:
-    outer: list[tuple[int, int]] = []
-    for name in sorted(names_to_start(part.step)):
-        found = scope.find(name)
-        if found is not None and found[0] == 0:
+    wanted = {found for name in names_to_start(part.step) if (found := scope.find(name)) is not None}
+    for levels, at in sorted(wanted):
+        if levels == 0:
             part.waits += 1
-            parts[found[1]].children.append(part.at)
-        elif found is not None and name not in scope.ended:
-            outer.append(found)
-    part.outer = tuple(outer)
+            parts[at].children.append(part.at)
+    part.outer = tuple(sorted(found for found in wanted - scope.ended if found[0] > 0))
     known = (scope.find(name) for name in names_before(part.step))
     part.before = frozenset(found[1] for found in known if found is not None and found[0] == 0)
 
@@ -171,24 +175,31 @@ def _fill_in(part: Part, body: Body, scope: _Scope, rows: list[list[int]]) -> No
             raise ProgramError(f"{path}: no program named {step.include!r} is included")
         part.body = prepare(included)
     elif step.steps:
-        ended = scope.ended | _ended_before(part, body, rows) | names_to_start(step)
+        ended = frozenset((levels + 1, at) for levels, at in scope.ended | _ended_before(part, scope, rows))
         part.body = _prepare(program, step.steps, step.gives, scope, loop_names(step.loop), ended, path)
     elif step.action is None:
         raise ProgramError(f"{path}: has nothing to do")
     part.inputs = dict(step.inputs)
     part.action, part.generated = _with_names(step)
+    own = {*step.inputs, OUTPUTS}
+    part.sees_own = any(reference.name in own for reference in references(part.generated))
+    if not any(OPEN in output.path for output in step.outputs.values()):
+        part.outputs = dict(step.outputs)
+    if not any(OPEN in text for text in step.environment.values()):
+        part.environment = dict(step.environment)
 
 
-def _ended_before(part: Part, body: Body, rows: list[list[int]]) -> frozenset[str]:
-    """The steps of a body that have surely ended when a part of it starts."""
-    waiting = [body.places[name] for name in names_to_start(part.step) if name in body.places]
-    found: set[int] = set()
+def _ended_before(part: Part, scope: _Scope, rows: list[list[int]]) -> frozenset[_Found]:
+    """The steps, of its body and around, that have surely ended when a part starts."""
+    known = {found for name in names_to_start(part.step) if (found := scope.find(name)) is not None}
+    waiting = [at for levels, at in known if levels == 0]
+    seen: set[int] = set()
     while waiting:
         at = waiting.pop()
-        if at >= 0 and at not in found:
-            found.add(at)
+        if at >= 0 and at not in seen:  # those below zero are not of this body
+            seen.add(at)
             waiting.extend(rows[at])
-    return frozenset(body.parts[at].step.id for at in found)
+    return frozenset(known | {(0, at) for at in seen})
 
 
 def _with_names(step: Step) -> tuple[Action | None, dict[str, str]]:
@@ -225,7 +236,7 @@ def _arranged(steps: Sequence[Step], path: str) -> list[Step]:
     places = {step.id: at for at, step in enumerate(steps)}
     if len(places) < len(steps):
         raise ProgramError(f"{path}: two steps have the same id")
-    rows = [sorted(places[name] for name in names_in(step) if name in places) for step in steps]
+    rows = [sorted({places[bare(name)] for name in names_in(step) if bare(name) in places}) for step in steps]
     left = [len(row) for row in rows]
     children: list[list[int]] = [[] for _ in steps]
     for at, row in enumerate(rows):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tradewind.core.chains.frame import Frame
-from tradewind.model.action import Call, Container, Derived, Function, Json, Output, Ref
+from tradewind.model.action import Call, Container, Derived, Json, Output, Ref
 from tradewind.model.expression import (
     OPEN,
     Expression,
@@ -39,28 +39,33 @@ def call_of(frame: Frame, at: int, pending: Pending) -> Call:
     """The call that a step becomes, after the calls that are pending."""
     part = frame.part(at)
     step = part.step
-    outputs = {
-        name: Output(_text(output.path, frame.lookup), output.many, output.value) if OPEN in output.path else output
-        for name, output in step.outputs.items()
-    }
+    outputs = part.outputs
+    if outputs is None:
+        outputs = {
+            name: Output(_text(output.path, frame.lookup), output.many, output.value)
+            for name, output in step.outputs.items()
+        }
+    environment = part.environment
+    if environment is None:
+        environment = {name: _text(text, frame.lookup) for name, text in step.environment.items()}
     inputs: dict[str, Json] = {name: _within(value, frame.lookup, pending) for name, value in part.inputs.items()}
-    if part.generated:
+    if part.sees_own:
         _add_generated(inputs, outputs, frame, at, pending)
+    else:
+        for name, text in part.generated.items():
+            inputs[name] = _within(text, frame.lookup, pending)
     action = part.action
     if action is None:
         raise ExpressionError("the step has no action")
     if isinstance(action, Container) and OPEN in action.image:
         action = Container(_text(action.image, frame.lookup), action.command)
-    if isinstance(action, Function) and OPEN in action.target:
-        raise ExpressionError("the name of a function cannot be computed")
-    environment = {name: _text(text, frame.lookup) for name, text in step.environment.items()}
     return Call(frame.call_id(at), action, inputs, outputs, environment, step.limits)
 
 
 def _add_generated(
     inputs: dict[str, Json], outputs: Mapping[str, Output], frame: Frame, at: int, pending: Pending
 ) -> None:
-    """Evaluate the expressions of a command, which see the step's inputs and the paths of its outputs."""
+    """Evaluate the expressions of a command that look at the step's inputs and the paths of its outputs."""
     part = frame.part(at)
     own: dict[str, Json] = {name: inputs[name] for name in part.inputs}
     own[OUTPUTS] = {name: output.path for name, output in outputs.items()}
@@ -143,7 +148,8 @@ def _add_name(names: dict[str, Json], reference: Reference, lookup: Lookup, pend
     """Give the worker what a reference looks up, and of large mappings no more than that."""
     root = _root(reference)
     path = reference.path[1:] if reference.name == STEPS else reference.path
-    value: Json = pending[root] if root in pending else lookup(root)
+    around = lookup(STEPS).__getitem__ if reference.name == STEPS else lookup
+    value: Json = pending[root] if root in pending else around(root)
     if isinstance(value, dict) and path and isinstance(path[0], str):
         value = {path[0]: value[path[0]]} if path[0] in value or isinstance(value, Outputs) else {}
     into = names.setdefault(STEPS, {}) if reference.name == STEPS else names

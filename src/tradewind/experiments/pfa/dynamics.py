@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.core.series import Curves
-from tradewind.experiments.pfa.run import Dynamics
+from tradewind.experiments.pfa.run import WINDOW, Dynamics
 from tradewind.experiments.pfa.settings import INTERVAL, SIZE, TYPES, USERS, Variant
 from tradewind.model.units import SECOND, Time
 from tradewind.pictures.canvas import canvas
@@ -15,8 +15,7 @@ from tradewind.pictures.style import BUSY, DEMAND, GREY, PALE, type_colours
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BEGIN, END = 1800 * SECOND, 3600 * SECOND
-"""What is shown: the second half hour, when the policies have a history; the paper does not say when its cut begins."""
+BEGIN, END = WINDOW
 CEILING = 1.25 * SIZE
 """Demand beyond this is cut off."""
 

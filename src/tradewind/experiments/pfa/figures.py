@@ -48,7 +48,7 @@ PHASES = {
     "allocate": GREEN,
     "plan": ORANGE,
     "release": BLACK,
-    "core": GREY,
+    "rest": GREY,
 }
 
 
@@ -99,7 +99,7 @@ def _phases(study: Study, path: Path) -> None:
         axes = figure.add_subplot()
         seen = set()
         for place, (_, timing) in enumerate(study.timings.items()):
-            shares = {name: timing.share(name) for name in timing.phases} | {"core": 1 - timing.share()}
+            shares = {name: timing.share(name) for name in timing.phases} | {"rest": 1 - timing.share()}
             left = 0.0
             for name, share in shares.items():
                 label = "" if name in seen else name

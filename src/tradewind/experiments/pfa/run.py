@@ -35,7 +35,7 @@ from tradewind.experiments.pfa.settings import (
 )
 from tradewind.experiments.pfa.timing import Timing, time_decisions
 from tradewind.model.scenario import Submission
-from tradewind.model.units import Time
+from tradewind.model.units import SECOND, Time
 from tradewind.sim.arrivals import arrive
 from tradewind.sim.generators.pfa import pfa_workload
 from tradewind.sim.simulate import Outcome, SinkFor, simulate
@@ -46,6 +46,8 @@ Step = Callable[[str], None]
 
 SHOWN = (PFA_MA[0], PLF, SCF)
 """Those of Fig. 16."""
+WINDOW = (1800 * SECOND, 3600 * SECOND)
+"""What it shows: the second half hour, when policies have a history; the paper does not say when its cut begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,9 @@ def set_seed(seed: int, repetition: int) -> int:
 
 
 def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dynamics]:
-    """The course of a run with the largest budget under each kind of policy."""
+    """The course of a run with the largest budget under each kind of policy, as far as it is shown."""
+    first = submissions(RICHEST.workload, extent.workflows, set_seed(seed, 0))
+    work = [submission for submission in first if submission.at < WINDOW[1]]
     found = {}
     for variant in SHOWN:
         series: list[Series] = []
@@ -135,7 +139,7 @@ def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dyna
             series.append(Series(state))
             return series[0].observe
 
-        outcome = _simulate(Experiment(RICHEST, variant, extent.workflows, set_seed(seed, 0)), follow)
+        outcome = simulate(scenario(RICHEST, variant, set_seed(seed, 0)), work, [follow])
         curves = tuple(series[0].curves)
         arrivals = tuple(
             tuple(run.submitted for run in outcome.meter.runs if run.tenant == user) for user in range(len(curves))

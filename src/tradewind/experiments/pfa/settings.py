@@ -85,7 +85,7 @@ class Extent:
 
 
 FULL = Extent()
-QUICK = Extent(repetitions=1, rounds=2, everywhere=False)
+QUICK = Extent(repetitions=1, rounds=1, everywhere=False)
 """One of the three sets, whole: with fewer workflows chance decides most of the claims."""
 
 

@@ -22,7 +22,7 @@ class Timing:
 
     decisions: tuple[float, ...]
     phases: Mapping[str, float]
-    """Steps of the policy's own, added up over all decisions; the core's part of a decision is in none of them."""
+    """The policy's marked steps, added up over all decisions; what the core does in a decision is in none of them."""
 
     def share(self, *phases: str) -> float:
         """Of all decision time, what goes into some phases; with none named, into all of them."""

@@ -31,12 +31,11 @@ PATIENCE = 10.0
 class _Machine:
     """A machine that is held."""
 
-    __slots__ = ("boot", "created", "link", "number", "outbox", "quiet")
+    __slots__ = ("boot", "link", "number", "outbox", "quiet")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.boot: asyncio.TimerHandle | None = None
-        self.created = False
         self.link: Link | None = None
         self.outbox: list[tuple[Any, ...]] = []
         self.quiet = 0
@@ -81,6 +80,8 @@ class LocalEngine:
 
     def acquire(self, machine: int, type: MachineType) -> None:
         """Start a worker, after the boot lag of its type."""
+        if machine in self._machines:
+            return
         held = self._machines[machine] = _Machine(machine)
         lag = in_seconds(type.boot.mean)
         if type.boot.deviation:
@@ -138,10 +139,14 @@ class LocalEngine:
     # ── machines ──
 
     def _create(self, held: _Machine) -> None:
-        if self._keeper is None:
-            self._keeper = Keeper(self._settings, self._loop, self._keeper_lost)
-        ours, theirs = socket.socketpair()
         held.boot = None
+        try:
+            if self._keeper is None:
+                self._keeper = Keeper(self._settings, self._loop, self._keeper_lost)
+            ours, theirs = socket.socketpair()
+        except OSError as problem:
+            self._lose(held, f"its worker could not be started: {problem}")
+            return
         held.link = Link(ours)
         self._loop.add_reader(ours, self._read, held)
         self._keeper.start(held.number, theirs)
@@ -241,13 +246,14 @@ class LocalEngine:
     def _wait(self, left: list[_Machine], patience: float) -> None:
         """Wait until workers have hung up."""
         ends = time.monotonic() + patience
-        open_ = {held.link.socket.fileno(): held.link for held in left if held.link is not None}
+        links = {held.link.socket.fileno(): held.link for held in left if held.link is not None}
         poll = select.poll()
-        for file, link in open_.items():
-            link.write()
-            poll.register(file, select.POLLIN)
-        while open_ and (remaining := ends - time.monotonic()) > 0:
-            for file, _ in poll.poll(1000 * remaining):
-                if open_[file].read() is None:
+        for file, link in links.items():
+            poll.register(file, select.POLLIN | (0 if link.write() else select.POLLOUT))
+        while links and (remaining := ends - time.monotonic()) > 0:
+            for file, event in poll.poll(1000 * remaining):
+                if event & select.POLLOUT and links[file].write():
+                    poll.modify(file, select.POLLIN)
+                if event & ~select.POLLOUT and links[file].read() is None:
                     poll.unregister(file)
-                    del open_[file]
+                    del links[file]

@@ -1,13 +1,14 @@
 """How values become text and bytes: the same in every store, so that what one refuses the others refuse too.
 
 JSON goes through orjson; what it cannot write (numbers beyond 64 bits, text that is not Unicode) goes through the
-standard library, which escapes it. It is kept as text rather than in a database's own type, for that of PostgreSQL
-refuses some of it.
+standard library, which escapes it. Infinite numbers become null, for JSON has none. It is kept as text rather than in a
+database's own type, for that of PostgreSQL refuses some of it.
 """
 
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias
 
 import orjson
@@ -25,18 +26,12 @@ Record: TypeAlias = dict[str, Any]
 
 def to_text(value: Json) -> str:
     """A value as JSON."""
-    try:
-        return orjson.dumps(value, default=_mapping).decode()
-    except TypeError:
-        return json.dumps(value, default=_mapping)
+    return _dumped(value).decode()
 
 
 def from_text(text: str) -> Json:
     """The value that some JSON stands for."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return json.loads(text)
+    return _loaded(text)
 
 
 def maybe_text(value: Json | None) -> str | None:
@@ -58,21 +53,13 @@ def clean(text: str) -> str:
 
 def pack(records: Iterable[Record]) -> bytes:
     """The records of a batch as a log row's payload."""
-    kept = list(records)
-    try:
-        text = orjson.dumps(kept, default=_mapping)
-    except TypeError:
-        text = json.dumps(kept, default=_mapping).encode()
-    return zlib.compress(text, 1)
+    return zlib.compress(_dumped(list(records)), 1)
 
 
 def unpack(payload: bytes) -> list[Record]:
     """The records of a log row's payload."""
-    text = zlib.decompress(payload)
-    try:
-        return orjson.loads(text)  # type: ignore[no-any-return]  # a list is what was packed
-    except ValueError:
-        return json.loads(text)  # type: ignore[no-any-return]
+    records: list[Record] = _loaded(zlib.decompress(payload))
+    return records
 
 
 def records_of(run: int, ended: Time | None, batches: Iterable[tuple[Time, bytes]]) -> Iterator[Record]:
@@ -136,6 +123,31 @@ def unit_row(row: Plain) -> UnitRow:
 def values_of(rows: Iterable[Plain]) -> dict[str, Json]:
     """Named values as they were saved."""
     return {name: from_text(text) for name, text in rows}
+
+
+def _dumped(value: Json) -> bytes:
+    try:
+        return orjson.dumps(value, default=_mapping)
+    except TypeError:
+        return json.dumps(_finite(value)).encode()
+
+
+def _loaded(text: str | bytes) -> Json:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)
+
+
+def _finite(value: Json) -> Json:
+    """A value without infinite numbers and the like, which become null as they do in orjson."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if value is None or isinstance(value, str | int):
+        return value
+    return {key: _finite(item) for key, item in _mapping(value).items()}
 
 
 def _mapping(value: object) -> Json:

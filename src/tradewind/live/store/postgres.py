@@ -79,8 +79,12 @@ class PostgresSession:
         self._durability = durability
         self._patience = patience
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
-        if not schema.is_current(self._patiently(self._version, is_opening=True), self._where):
-            schema.upgrade(self.url, self._where)
+        try:
+            if not schema.is_current(self._patiently(self._version, is_opening=True), self._where):
+                schema.upgrade(self.url, self._where)
+        except BaseException:
+            self.close()
+            raise
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do some work in one transaction, again and again until the server has taken it."""

@@ -41,7 +41,11 @@ class SqliteSession:
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
-        self._guarded(self._prepare)
+        try:
+            self._guarded(self._prepare)
+        except BaseException:
+            self.close()
+            raise
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do some work while nobody else writes."""

@@ -9,9 +9,12 @@ wrote anything.
 
 import os
 import signal
+import sys
 import time
+from collections.abc import Callable
+from functools import wraps
 from resource import struct_rusage
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tradewind.live.worker import command, containers, outputs, processes, streams
 from tradewind.live.worker.failure import Failure, unwritable
@@ -25,6 +28,22 @@ if TYPE_CHECKING:
     from tradewind.live.worker.worker import Worker
 
 _KILLED = 128 + signal.SIGKILL
+
+
+Method = TypeVar("Method", bound=Callable[..., None])
+
+
+def guarded(method: Method) -> Method:
+    """Let what nobody thought of break one attempt, and not the worker."""
+
+    def attempted(self: "Attempt", *values: Any) -> None:
+        try:
+            method(self, *values)
+        except Exception as problem:
+            sys.excepthook(*sys.exc_info())
+            self.break_off(Failure("error", f"the worker could not cope: {problem!r}"))
+
+    return cast("Method", wraps(method)(attempted))
 
 
 class Attempt:
@@ -46,12 +65,14 @@ class Attempt:
         self._leads: list[int] = []
         self._folders: list[str] = []
         self._failure: Failure | None = None
+        self._ended = False
         self._settling = False
         self._until = 0.0
         self._cpu = 0.0
         self._memory = 0
         self._tool = ""
 
+    @guarded
     def begin(self) -> None:
         """Make its folder and begin its first call."""
         order = self.order
@@ -67,13 +88,14 @@ class Attempt:
 
     def stop(self, why: Failure) -> None:
         """Ask its processes to end; after the grace they are made to."""
-        if self.stopped is None and not self._settling:
+        if self.stopped is None and not self._ended:
             self.stopped = why
             self._until = time.monotonic() + self._worker.settings.grace
             if self._lead:
                 processes.kill_group(self._lead, signal.SIGTERM)
             self._wake(self._until)
 
+    @guarded
     def look(self, now: float) -> None:
         """Keep its limits, and make it end that does not want to."""
         strays = self._worker.strays
@@ -91,6 +113,15 @@ class Attempt:
                 self._wake(self._watch.due(now))
             else:
                 self.stop(Failure(*verdict))
+
+    def break_off(self, why: Failure) -> None:
+        """End at once, whatever state it is in."""
+        if self._lead:
+            self._worker.strays.add(self._lead, self.key)
+            processes.kill_group(self._lead, signal.SIGKILL)
+        if not self._ended:
+            self._failure = why
+            self._end()
 
     def settle(self) -> None:
         """Report the end, unless processes are still dying."""
@@ -137,8 +168,11 @@ class Attempt:
         self._follow(command.start(call, self.order, folder, values, variables, self.key, self._tool), [call], [folder])
         self._worker.children[self._lead] = self
 
+    @guarded
     def process_ended(self, status: int, usage: struct_rusage) -> None:
         """Its command has ended."""
+        if self._ended:
+            return
         self._lead = 0
         self._took(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * processes.UNIT)
         call, folder = self.order.calls[self._at], self._folders[0]
@@ -173,10 +207,14 @@ class Attempt:
         folders = [self._folder(self._at + index) for index in range(len(calls))]
         single = len(self.order.calls) == 1
         visit = Visit(calls, folders, single, self._variables(), self._results)
-        self._follow(self._worker.interpreters.send(self, visit), calls, folders)
+        lead, spools = self._worker.interpreters.send(self, visit)
+        self._follow(lead, calls, folders, spools)
 
+    @guarded
     def replied(self, reply: Reply) -> None:
         """The interpreter has called its functions."""
+        if self._ended:
+            return
         self._lead = 0
         self._results.update(reply.results)
         self._at += len(reply.results)
@@ -189,8 +227,11 @@ class Attempt:
         else:
             self._go_on()
 
+    @guarded
     def interpreter_ended(self, status: int, cpu: float, memory: int) -> None:
         """The interpreter is gone, and with it the function that ran."""
+        if self._ended:
+            return
         self._lead = 0
         made = [index for index, folder in enumerate(self._folders) if os.path.isdir(folder)]
         self._at += made[-1] if made else 0
@@ -203,13 +244,14 @@ class Attempt:
 
     # ── both ──
 
-    def _follow(self, lead: int, calls: list[PackedCall], folders: list[str]) -> None:
+    def _follow(self, lead: int, calls: list[PackedCall], folders: list[str], spools: tuple[int, ...] = ()) -> None:
         now = time.monotonic()
         self._lead = lead
         self._leads.append(lead)
         self._folders = folders
         self._worker.strays.sessions[lead] = self.key
-        self._watch = Watch(folders, calls[0].run, calls[0].silence, self.order.memory, self._worker.settings, now)
+        run, silence = calls[0].run, calls[0].silence
+        self._watch = Watch(folders, spools, run, silence, self.order.memory, self._worker.settings, now)
         self._wake(self._watch.due(now))
 
     def _wake(self, when: float) -> None:
@@ -227,11 +269,12 @@ class Attempt:
 
     def _fail(self, failure: Failure) -> None:
         self._failure = failure
-        if self._tool and not self.quiet:
+        if self._tool:
             self._worker.children[containers.remove(self._tool, f"tradewind={self.key}")] = None
         self._end()
 
     def _end(self) -> None:
+        self._ended = True
         self.serial += 1
         self._worker.strays.alive.discard(self.key)
         self.settle()
@@ -248,7 +291,7 @@ class Attempt:
             message = ("done", order.unit, order.attempt, self._results, self._cpu, self._memory)
         else:
             call = order.calls[min(self._at, len(order.calls) - 1)].id if order.calls else ""
-            tail = streams.tail(self._folder(self._at))
+            tail = streams.tail(self._folder(self._at)) if self._leads else ""
             message = (
                 *("broke", order.unit, order.attempt, failure.cause, failure.reason),
                 *(call, tail, self._cpu, self._memory),

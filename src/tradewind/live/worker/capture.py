@@ -1,8 +1,8 @@
 """Where an interpreter's output goes: into the folder of the call, but no file is made before something is written.
 
 Two empty files cost as much as the rest of a small call. So Python's own streams open their file when they are first
-written to. What libraries and processes write past them falls into a spool of the interpreter, and is copied when the
-call ends. A call that is watched for silence gets its files at once, so that all its output can be seen to grow.
+written to. What libraries and processes write past them falls into a spool of the interpreter, which the worker sees
+grow, and is copied when the call ends.
 """
 # pathlib costs more than the calls that it wraps
 # ruff: noqa: PTH108, PTH118
@@ -28,6 +28,7 @@ class Stream(io.RawIOBase):
     """Standard output or error of the call that runs."""
 
     def __init__(self, file: int, name: str, spool: int) -> None:
+        self.folder = ""
         self._file = file
         self._name = name
         self._spool = spool
@@ -35,19 +36,19 @@ class Stream(io.RawIOBase):
         os.dup2(spool, file)
 
     def open(self) -> None:
-        """Make the file in the current folder and let everybody write there."""
-        file = os.open(self._name, _APPEND, 0o666)
+        """Make the file in the call's folder and let everybody write there."""
+        file = os.open(os.path.join(self.folder, self._name), _APPEND, 0o666)
         os.dup2(file, self._file)
         os.close(file)
         self._opened = True
 
-    def end(self, folder: str) -> None:
-        """Leave the call's file; if there is none, put there what was written past us."""
+    def end(self) -> None:
+        """Leave the call's file; add what was written before there was one."""
         if self._opened:
             os.dup2(self._spool, self._file)
             self._opened = False
         if size := os.fstat(self._spool).st_size:
-            file = os.open(os.path.join(folder, self._name), _APPEND, 0o666)
+            file = os.open(os.path.join(self.folder, self._name), _APPEND, 0o666)
             for at in range(0, size, _PIECE):
                 os.write(file, os.pread(self._spool, _PIECE, at))
             os.close(file)
@@ -84,14 +85,13 @@ class Capture:
         ]
         sys.stdout, sys.stderr = self._texts = (texts[0], texts[1])
 
-    def begin(self, *, eager: bool) -> None:
-        """A call begins in the current folder."""
-        if eager:
-            for stream in self._streams:
-                stream.open()
+    def begin(self, folder: str) -> None:
+        """A call begins in a folder."""
+        for stream in self._streams:
+            stream.folder = folder
 
-    def end(self, folder: str) -> None:
-        """It has ended, and may have changed the folder or the streams."""
+    def end(self) -> None:
+        """It has ended, and may have changed the streams."""
         sys.stdout, sys.stderr = self._texts
         for stream in self._streams:
-            stream.end(folder)
+            stream.end()

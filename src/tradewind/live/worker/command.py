@@ -9,6 +9,7 @@ its own output files.
 
 import os
 import signal
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,13 @@ _FILES = (
 )
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """Ignored by Python, and expected by other programs to be fatal."""
+
+_SHELL = "/bin/sh"
+_SESSIONS = sys.platform == "linux"
+"""Whether a program can be started in a session of its own; elsewhere it leads a process group."""
+
+_ENVIRONMENT = dict(os.environb)
+"""As bytes, since nothing is dearer about starting a program than to encode all this each time."""
 
 _LONGEST = 100_000
 """Bytes of a command that can be passed as an argument."""
@@ -46,17 +54,17 @@ def start(
         _write("command.sh", text if text.endswith("\n") else text + "\n")
     except (OSError, UnicodeEncodeError) as problem:
         raise _unable(folder, problem) from None
-    variables.update(inputs.exported(values))
+    if values:
+        variables.update(inputs.exported(values))
     variables.update(call.environment)
-    environment = {**os.environ, **variables}
     if call.kind == "container":
         words = containers.words(tool, call.image, text, order, folder, variables, label)
     elif len(text) < _LONGEST:
-        words = ["/bin/sh", "-c", text]
+        words = [_SHELL, "-c", text]
     else:
-        words = ["/bin/sh", "command.sh"]
+        words = [_SHELL, "command.sh"]
     try:
-        return _spawn(words, environment)
+        return _spawn(words, variables)
     except (OSError, ValueError) as problem:
         raise Failure("start", f"cannot start {words[0]}: {problem}") from None
 
@@ -72,11 +80,14 @@ def end(folder: str, status: int) -> int:
     return code
 
 
-def _spawn(words: list[str], environment: dict[str, str]) -> int:
-    try:
-        return os.posix_spawnp(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)
-    except NotImplementedError:  # not every system can begin a session here
-        return os.posix_spawnp(words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED)
+def _spawn(words: list[str], variables: dict[str, str]) -> int:
+    environment = dict(_ENVIRONMENT)
+    for name, value in variables.items():
+        environment[os.fsencode(name)] = os.fsencode(value)
+    start = os.posix_spawn if words[0] == _SHELL else os.posix_spawnp
+    if _SESSIONS:
+        return start(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)
+    return start(words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED)
 
 
 def _write(path: str, text: str) -> None:

@@ -7,9 +7,8 @@ its machine's and its attempt's label, and a note on disk tells the keeper which
 # ruff: noqa: PTH108, PTH110, PTH118, PTH123
 
 import os
-import shutil
 
-from tradewind.live.worker.failure import Failure
+from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.wire import PackedOrder
 
 TOOLS = ("podman", "docker", "apptainer")
@@ -38,22 +37,29 @@ def words(
 
 def tool() -> str:
     """The first tool that is installed."""
+    from shutil import which  # noqa: PLC0415 - seldom needed
+
     for name in TOOLS:
-        if shutil.which(name):
+        if which(name):
             return name
     raise Failure("start", f"container: none of {', '.join(TOOLS)} is installed")
 
 
 def note(root: str, machine: str, name: str) -> None:
-    """Remember on disk that a machine runs containers with a tool."""
+    """Remember on disk that a machine runs containers with a tool; those of Apptainer are plain descendants."""
     path = _note(root, machine)
     if name != "apptainer" and not os.path.exists(path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(name)
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(name)
+        except OSError as problem:
+            raise unwritable(root, problem) from None
 
 
 def remove(name: str, label: str) -> int:
-    """Have the containers with a label removed by a process of the returned number."""
+    """Have the containers with a label removed by a process of the returned number; 0: none is needed."""
+    if name == "apptainer":
+        return 0
     script = f"{name} ps -aq --filter label={label} | xargs -r {name} rm -f"
     null = [(os.POSIX_SPAWN_OPEN, file, os.devnull, os.O_RDWR, 0) for file in range(3)]
     return os.posix_spawn("/bin/sh", ["sh", "-c", script], os.environ, file_actions=null)

@@ -56,6 +56,7 @@ class Interpreter:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._exported: dict[str, str] = {}
         self._before: dict[str, str | None] = {}
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY) if processes.LINUX else None
 
     def visit(self, visit: Visit) -> Reply:
         """Call functions until one fails."""
@@ -74,15 +75,15 @@ class Interpreter:
                 cause, reason = failure.cause, failure.reason
                 break
         cpu_after, peak = _usage()
-        memory = peak if peak > most else processes.resident(os.getpid()) or peak
+        memory = peak if peak > most else self._resident() or peak
         return Reply(new, cause, reason, cpu_after - cpu, memory, _has_children())
 
     def _call(self, call: PackedCall, folder: str, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         try:
             os.chdir(folder)
-            self._capture.begin(eager=call.silence is not None)
         except OSError as problem:
             raise unwritable(folder, problem) from None
+        self._capture.begin(folder)
         try:
             values = resolve(call.inputs, known) if call.inputs else {}
             returned = self._function(call.target)(**values)
@@ -95,8 +96,12 @@ class Interpreter:
         except BaseException as problem:
             raise _told(problem) from None
         finally:
-            self._capture.end(folder)
+            self._capture.end()
         return outputs.collect(call, folder, returned) if call.outputs else {}
+
+    def _resident(self) -> int:
+        """Bytes in use now, where the system tells."""
+        return 0 if self._statm is None else int(os.pread(self._statm, 256, 0).split()[1]) * processes.PAGE
 
     def _function(self, target: str) -> Callable[..., Any]:
         found = self._functions.get(target)
@@ -175,6 +180,8 @@ def _usage() -> tuple[float, int]:
 
 
 def _has_children() -> bool:
+    if not hasattr(os, "waitid"):  # before Python 3.13 macOS has none
+        return False
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

@@ -1,10 +1,10 @@
 """The warm interpreters of a worker: one for each function call that runs at a time, forked when first needed."""
 
 import os
-import selectors
+import select
 import signal
 import socket
-import traceback
+import sys
 from resource import struct_rusage
 from typing import TYPE_CHECKING, NoReturn
 
@@ -45,25 +45,20 @@ class Interpreters:
         self._worker = worker
         self._idle: list[Warm] = []
 
-    def send(self, attempt: Attempt, visit: Visit) -> int:
-        """Have functions called; the process that does it."""
+    def send(self, attempt: Attempt, visit: Visit) -> tuple[int, tuple[int, int]]:
+        """Have functions called; the process that does it, and what it writes to past its files."""
         warm = self._idle.pop() if self._idle else self._start()
         warm.attempt = attempt
         calls = [tuple(call) for call in visit.calls]
         data = frame((calls, visit.folders, visit.fresh, visit.variables, visit.results))
         if not warm.link.write(data):
             self._listen(warm, writing=True)
-        return warm.pid
-
-    def close(self) -> None:
-        """Give up the idle ones; they end by themselves."""
-        for warm in self._idle:
-            warm.link.close()
+        return warm.pid, warm.spools
 
     def bury(self, warm: Warm, status: int, usage: struct_rusage) -> None:
         """Tell the attempt that its interpreter has died, unless it had replied before."""
         self._read(warm)
-        self._worker.selector.unregister(warm.link.socket)
+        self._worker.ignore(warm.link.socket.fileno())
         warm.link.close()
         for file in warm.spools:
             os.close(file)
@@ -87,15 +82,15 @@ class Interpreters:
             attempt.replied(reply)
 
     def _listen(self, warm: Warm, *, writing: bool) -> None:
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if writing else 0)
-
         def ready(event: int) -> None:
-            if event & selectors.EVENT_WRITE and warm.link.write():
+            if event & select.POLLOUT and warm.link.write():
                 self._listen(warm, writing=False)
-            if event & selectors.EVENT_READ:
+            if event & select.POLLIN:
                 self._read(warm)
+            elif event & ~select.POLLOUT:  # it has hung up: its end will be told
+                self._worker.ignore(warm.link.socket.fileno())
 
-        self._worker.selector.modify(warm.link.socket, events, ready)
+        self._worker.listen(warm.link.socket.fileno(), ready, writing=writing)
 
     def _start(self) -> Warm:
         ours, theirs = socket.socketpair()
@@ -113,14 +108,13 @@ class Interpreters:
             _become_interpreter(parent, theirs, spools)
         theirs.close()
         warm = Warm(self, pid, Link(ours), spools)
-        self._worker.selector.register(ours, selectors.EVENT_READ, None)
         self._listen(warm, writing=False)
         self._worker.children[pid] = warm
         return warm
 
 
 def _become_interpreter(parent: int, sock: socket.socket, spools: tuple[int, int]) -> NoReturn:
-    """Shed all that is the worker's; its objects are still referred to by the frames above, and so never closed twice."""
+    """Shed all that is the worker's; its objects are referred to by the frames above, and so never closed twice."""
     try:
         processes.die_with(parent)
         os.setsid()
@@ -134,6 +128,6 @@ def _become_interpreter(parent: int, sock: socket.socket, spools: tuple[int, int
         os.closerange(low, _FILES)
         serve(sock, spools)
     except BaseException:
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
         os._exit(1)
     os._exit(0)

@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any, NoReturn
 
 from tradewind.live.worker import containers, processes
@@ -71,7 +70,8 @@ class Keeper:
 
     def _obey(self, message: tuple[Any, ...]) -> None:
         if message[0] == "start":
-            self._start(message[1], self._sockets.pop(0))
+            if self._sockets:  # else too many files are open here, and the engine sees its end closed
+                self._start(message[1], self._sockets.pop(0))
         elif message[0] == "kill":
             if message[1] in self._pids:
                 processes.kill(self._pids[message[1]], signal.SIGKILL)
@@ -101,7 +101,7 @@ class Keeper:
                 os.close(file)
             Worker(sock, self._name(machine), self._settings).run()
         except BaseException:
-            traceback.print_exc()
+            sys.excepthook(*sys.exc_info())
             os._exit(1)
         os._exit(0)
 

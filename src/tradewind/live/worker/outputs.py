@@ -61,7 +61,7 @@ def _returned(name: str, value: Any, *, sole: bool) -> Any:
     raise Failure("missing", f"output {name!r}: the function returned no mapping with this entry")
 
 
-def plain(value: Any, name: str) -> Any:  # noqa: PLR0911 - one for each kind
+def plain(value: Any, name: str) -> Any:
     """A value as JSON knows it: exact types, lists for tuples, text for paths."""
     kind = type(value)
     if value is None or kind in (str, bool, float):

@@ -16,7 +16,7 @@ LINUX = sys.platform == "linux"
 UNIT = 1024 if sys.platform != "darwin" else 1
 """Bytes in which the kernel counts the memory of a process that has ended."""
 
-_PAGE = os.sysconf("SC_PAGESIZE")
+PAGE = os.sysconf("SC_PAGESIZE")
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
@@ -76,7 +76,7 @@ def session(pid: int) -> int:
 def resident(pid: int) -> int:
     """Bytes of memory that a process has in use."""
     try:
-        return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
+        return int(_read(f"/proc/{pid}/statm").split()[1]) * PAGE
     except (OSError, IndexError):
         return 0
 
@@ -118,7 +118,7 @@ def _read(path: str) -> bytes:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(file, 65_536)
-        while len(data) % 4096 == 0 and (more := os.read(file, 65_536)):
+        while data and len(data) % 4096 == 0 and (more := os.read(file, 65_536)):
             data += more
         return data
     finally:

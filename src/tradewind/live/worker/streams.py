@@ -25,6 +25,14 @@ def cut(folder: str, most: int) -> int:
     return thrown
 
 
+def cut_file(file: int, most: int) -> int:
+    """The same for an open file."""
+    beyond = max(0, os.fstat(file).st_size - most)
+    if beyond:
+        os.ftruncate(file, most)
+    return beyond
+
+
 def close(folder: str, most: int) -> None:
     """Cut the streams of a call that has ended, with a note in place of the middle; its last lines are kept."""
     for name in _NAMES:
@@ -42,7 +50,7 @@ def tail(folder: str) -> str:
     for name in reversed(_NAMES):
         try:
             last = _last_bytes(os.path.join(folder, name)).decode(errors="replace").rstrip()
-        except OSError:
+        except (OSError, ValueError):
             continue
         if last:
             return "\n".join(last.split("\n")[-TAIL_LINES:])

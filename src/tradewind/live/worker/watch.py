@@ -1,5 +1,7 @@
 """Limits on what runs: time, silence, memory, and the size of the output; looked at every half second."""
 
+import os
+
 from tradewind.live.worker import processes, streams
 from tradewind.live.worker.wire import Settings
 
@@ -13,6 +15,7 @@ class Watch:
     def __init__(
         self,
         folders: list[str],
+        spools: tuple[int, ...],
         run: float | None,
         silence: float | None,
         memory: int | None,
@@ -20,6 +23,7 @@ class Watch:
         now: float,
     ) -> None:
         self._folders = folders
+        self._spools = spools
         self._run = run
         self._silence = silence
         self._memory = memory
@@ -60,10 +64,12 @@ class Watch:
                 streams.close(folder, self._settings.flood)
 
     def _measure_output(self, now: float) -> None:
-        size = sum(map(streams.size, self._folders))
+        size = sum(map(streams.size, self._folders)) + sum(os.fstat(spool).st_size for spool in self._spools)
         if size != self._size:
             self._changed = now
         self._hurry = size - self._size > self._settings.flood // 8
-        if size > self._settings.flood:
-            size -= sum(streams.cut(folder, self._settings.flood) for folder in self._folders)
+        most = self._settings.flood
+        if size > most:
+            size -= sum(streams.cut(folder, most) for folder in self._folders)
+            size -= sum(streams.cut_file(spool, most) for spool in self._spools)
         self._size = size

@@ -84,8 +84,12 @@ class Link:
         """The messages that are complete with some more bytes."""
         if self._came:
             data = self._came + data
+        size = len(data)
+        if size == 4 + int.from_bytes(data[:4], "big"):  # mostly it is one frame
+            self._came = b""
+            return [marshal.loads(data[4:])]  # noqa: S302 - from our own kind
         messages = []
-        at, size = 0, len(data)
+        at = 0
         while size - at >= 4:
             end = at + 4 + int.from_bytes(data[at : at + 4], "big")
             if end > size:

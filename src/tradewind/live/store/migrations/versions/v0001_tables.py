@@ -27,10 +27,9 @@ def upgrade() -> None:
         sa.Column("status", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("number", name="runs_key"),
     )
-    op.create_index("runs_id", "runs", ["id"], unique=True)
     active = sa.text("ended IS NULL")
     op.create_index("runs_active", "runs", ["number"], sqlite_where=active, postgresql_where=active)
-
+    op.create_index("runs_id", "runs", ["id"], unique=True)
     op.create_table(
         "documents",
         _number("run"),

@@ -1,0 +1,91 @@
+"""Figures of a run, taken from its lanes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from time import thread_time
+
+from tradewind.core.log import Record
+from tradewind.experiments.steep.settings import SETS, SHARED
+from tradewind.model.command import Start
+from tradewind.model.units import Duration, Time
+from tradewind.pictures.lanes import Lane
+
+TENTHS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a run took, and how long until the last chain was done that a heuristic can make a difference to."""
+
+    whole: Duration
+    shared: Duration
+    is_right: bool
+    """Whether every chain ran on an agent that offers what it required."""
+
+
+def length_of(lanes: Sequence[Lane], start: Time) -> Length:
+    """How long a run took from its start."""
+    return Length(
+        last_end(lanes, SETS) - start,
+        last_end(lanes, SHARED) - start,
+        all(bar.what in lane.kind.split("+") for lane in lanes for bar in lane.bars),
+    )
+
+
+def last_end(lanes: Sequence[Lane], sets: Sequence[str]) -> Time:
+    """When the last chain that required one of some sets was done."""
+    return max(bar.end for lane in lanes for bar in lane.bars if bar.what in sets and bar.is_done)
+
+
+def done(lanes: Sequence[Lane], start: Time) -> int:
+    """How many chains were done."""
+    return sum(bar.is_done and bar.begin >= start for lane in lanes for bar in lane.bars)
+
+
+def longest_gap(lanes: Sequence[Lane], start: Time) -> Duration:
+    """The longest time for which an agent stood idle between two chains."""
+    return max(
+        later.begin - earlier.end for lane in lanes for earlier, later in pairwise(lane.bars) if earlier.begin >= start
+    )
+
+
+def finish_spread(lanes: Sequence[Lane], start: Time) -> float:
+    """How far apart the first and the last agent ended their work, as a share of the whole run."""
+    ends = [lane.bars[-1].end for lane in lanes]
+    return (max(ends) - min(ends)) / (max(ends) - start)
+
+
+def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time, Duration]:
+    """Since when, and for how long, no agent that offers a set was up while chains still required it: the longest time."""
+    until = last_end(lanes, (name,))
+    able = [lane for lane in lanes if name in lane.kind.split("+") and lane.up is not None]
+    stays = sorted((lane.up or 0, lane.gone if lane.gone is not None else until) for lane in able)
+    longest = (start, 0)
+    covered = start
+    for up, gone in stays:
+        if min(up, until) - covered > longest[1]:
+            longest = (covered, min(up, until) - covered)
+        covered = max(covered, gone)
+    return longest
+
+
+class Tenths:
+    """Measures the processor time that each tenth of the chains takes, from the first start on."""
+
+    def __init__(self, chains: int) -> None:
+        self._size = -(-chains // TENTHS)
+        self._starts = 0
+        self._marks: list[float] = []
+
+    def observe(self, record: Record) -> None:
+        """Take the next record of the log."""
+        if type(record) is Start:
+            if self._starts % self._size == 0:
+                self._marks.append(thread_time())
+            self._starts += 1
+
+    def microseconds(self) -> list[float]:
+        """For a chain of each tenth: its placement, its end, and the simulated cloud."""
+        marks = [*self._marks, thread_time()]
+        return [1e6 * (later - earlier) / self._size for earlier, later in pairwise(marks)]

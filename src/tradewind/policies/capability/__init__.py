@@ -1,0 +1,1 @@
+"""Policies that match what work requires with what machines offer."""

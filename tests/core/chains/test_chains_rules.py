@@ -1,0 +1,208 @@
+"""The rules by which steps become chains, one by one."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from chain_replay import Run, results_of
+
+from tradewind.core.chains import Generator, ProgramError, prepare
+from tradewind.model.action import Derived, Function, Json, Limits, Output, Ref, Shell
+from tradewind.model.expression import resolve
+from tradewind.model.program import Loop, Parameter, Program, Retries, Step
+from tradewind.model.requirement import Requirement, amounts
+from tradewind.model.workflow import Retry
+
+GPU = Requirement(frozenset({"gpu"}))
+
+
+def step(id: str, *after: str, **fields: object) -> Step:
+    """A step that uses the outputs of others."""
+    command = " ".join((id, *(f"{{{{ {name}.out }}}}" for name in after)))
+    fields.setdefault("outputs", {"out": Output(path=f"{id}.txt")})
+    return Step(id, id, Shell(command), **fields)  # type: ignore[arg-type]
+
+
+def chains(*steps: Step, given: Mapping[str, Mapping[str, Json]] | None = None) -> list[list[str]]:
+    """The calls of each chain, in the order of their ids."""
+    run = Run(Program("p", steps), given or {}).complete()
+    assert run.generator.is_done
+    return [[call.id for call in chain.calls] for _, chain in sorted(run.all.items())]
+
+
+def test_a_linear_run_is_one_chain() -> None:
+    assert chains(step("a"), step("b", "a"), step("c", "b")) == [["a", "b", "c"]]
+
+
+def test_a_fork_ends_a_chain() -> None:
+    assert chains(step("a"), step("b", "a"), step("c", "a")) == [["a"], ["b"], ["c"]]
+
+
+def test_a_fork_that_one_successor_leads_does_not() -> None:
+    assert chains(step("a"), step("b", "a"), step("c", "a", "b")) == [["a", "b", "c"]]
+    assert chains(step("a"), step("b", "a"), step("c", "b"), step("d", "a", "c")) == [["a", "b", "c", "d"]]
+
+
+def test_a_fork_that_is_led_by_another_machine_does_not_end_a_chain_but_the_machine_does() -> None:
+    assert chains(step("a"), step("b", "a", requirement=GPU), step("c", "a", "b")) == [["a"], ["b"], ["c"]]
+
+
+def test_a_join_that_still_waits_begins_a_chain() -> None:
+    assert chains(step("a"), step("b"), step("c", "a", "b"), step("d", "c")) == [["a"], ["b"], ["c", "d"]]
+
+
+def test_a_join_with_something_that_ended_before_does_not() -> None:
+    steps = step("a", requirement=GPU), step("b", "a"), step("c", "a", "b")
+    assert chains(*steps) == [["a"], ["b", "c"]]
+
+
+def test_a_join_is_cut_even_if_the_other_side_happens_to_have_finished() -> None:
+    program = Program("p", (step("w"), step("z"), step("x", "w"), step("y", "x", "z")))
+    late, early = Run(program, {}), Run(program, {})
+    for chain in ("w", "z", "y"):
+        late.finish(chain)
+    for chain in ("z", "w", "y"):
+        early.finish(chain)
+    assert late.end == early.end
+    assert sorted(late.all) == ["w", "y", "z"]
+
+
+def test_a_change_of_capabilities_or_amounts_ends_a_chain_and_nothing_is_united() -> None:
+    big = Requirement(amounts=amounts(memory=8))
+    run = Run(
+        Program("p", (step("a"), step("b", "a", requirement=GPU), step("c", "b", requirement=big))), {}
+    ).complete()
+    assert {name: chain.requirement for name, chain in run.all.items()} == {"a": Requirement(), "b": GPU, "c": big}
+
+
+@pytest.mark.parametrize("fields", [{"alone": True}, {"total": 5}])
+def test_a_step_that_is_alone_or_has_an_overall_limit_is_a_chain_of_its_own(fields: dict[str, object]) -> None:
+    assert chains(step("a"), step("b", "a", **fields), step("c", "b")) == [["a"], ["b"], ["c"]]
+
+
+def test_order_without_data_links_too() -> None:
+    assert chains(step("a"), step("b", needs=("a",))) == [["a", "b"]]
+
+
+def test_what_must_be_known_beforehand_ends_a_chain() -> None:
+    asks = step("b", when="{{ a.out != '' }}")
+    names = step("c", outputs={"out": Output(path="{{ b.out }}.gz")})
+    warm = step("d", environment={"X": "{{ c.out }}"})
+    assert chains(step("a"), asks, names, warm) == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_what_is_computed_from_an_earlier_call_is_left_to_the_worker() -> None:
+    uses = Step(
+        "b",
+        action=Function("m:f"),
+        inputs={"name": "{{ a.out }}.gz", "pick": "{{ a.out }}", "n": [1, "{{ params.n }}"]},
+    )
+    program = Program("p", (step("a"), uses), {"n": Parameter(7)})
+    run = Run(program, {})
+    (chain,) = run.open.values()
+    inputs = chain.calls[1].inputs
+    assert inputs["pick"] == Ref("a", "out")
+    assert inputs["n"] == [1, 7]
+    assert isinstance(inputs["name"], Derived)
+    assert resolve(inputs, {"a": {"out": "x"}}) == {"name": "x.gz", "pick": "x", "n": [1, 7]}
+
+
+def test_expressions_of_a_command_become_inputs_once_each() -> None:
+    program = Program(
+        "p",
+        (
+            Step(
+                "a",
+                action=Shell("x {{ f }} {{ f + '1' }} {{ params.n }} {{ f + '1' }}"),
+                inputs={"f": "{{ params.n }}.txt"},
+            ),
+        ),
+        {"n": Parameter(3)},
+    )
+    (chain,) = Generator(program, {"n": 3}).begin()
+    (call,) = chain.calls
+    assert call.action == Shell("x {{ f }} {{ _1 }} {{ _2 }} {{ _1 }}")
+    assert call.inputs == {"f": "3.txt", "_1": "3.txt1", "_2": 3}
+
+
+def test_a_chain_is_as_patient_as_its_most_patient_step_and_lasts_as_long_as_all() -> None:
+    often = Retries(error=Retry(3), growth=2.0)
+    rarely = Retries(error=Retry(2), timeout=Retry(4))
+    first = step("a", retries=often, runtime=5, runtimes={"big": 2}, limits=Limits(run=9))
+    second = step("b", "a", retries=rarely, runtime=7, checkpoint=True)
+    (chain,) = Generator(Program("p", (first, second)), {}).begin()
+    assert (chain.retries.error.attempts, chain.retries.timeout.attempts, chain.retries.growth) == (3, 4, 2.0)
+    assert (chain.runtime, dict(chain.runtimes), chain.checkpoint) == (12, {"big": 9}, True)
+    assert [call.limits.run for call in chain.calls] == [9, None]
+    assert chain.kind == "a+b"
+
+
+# What goes wrong
+
+
+def faults(*steps: Step, given: Mapping[str, Mapping[str, Json]] | None = None) -> Sequence[tuple[str, str]]:
+    run = Run(Program("p", steps), given or {}).complete(reload=True)
+    assert not run.generator.is_done
+    return run.generator.faults
+
+
+def test_a_loop_over_something_that_is_no_list_is_a_fault_and_what_waits_for_it_never_starts() -> None:
+    loop = step("b", loop=Loop("{{ a.out }}"))
+    run = Run(Program("p", (step("a"), loop, step("c", "b"), step("d"))), {}).complete()
+    assert [fault.step for fault in run.generator.faults] == ["b"]
+    assert "takes a list, not text" in run.generator.faults[0].reason
+    assert sorted(run.all) == ["a", "d"]
+
+
+def test_a_loop_that_never_ends_is_a_fault() -> None:
+    loop = step("a", loop=Loop([1], feed="{{ item + 1 }}", most=50))
+    ((where, reason),) = faults(loop)
+    assert (where, "more than 50 items" in reason) == ("a", True)
+
+
+def test_an_expression_without_a_value_is_a_fault() -> None:
+    ((where, reason),) = faults(step("a"), Step("b", action=Shell("{{ a.out.size }}"), alone=True))
+    assert where == "b"
+    assert "size" in reason
+
+
+def test_a_result_that_lacks_an_output_is_a_fault() -> None:
+    generator = Generator(Program("p", (step("a"),)), {})
+    generator.begin()
+    assert generator.finished("a", {"a": {}}) == []
+    assert generator.faults == [("a", "left no output 'out'")]
+    assert not generator.is_done
+
+
+def test_a_chain_finishes_once() -> None:
+    generator = Generator(Program("p", (step("a"),)), {})
+    (chain,) = generator.begin()
+    generator.finished("a", results_of(chain, {}))
+    with pytest.raises(KeyError, match="no chain 'a' is open"):
+        generator.finished("a", results_of(chain, {}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ((step("a", "b"), step("b", "a")), "wait for each other: a, b"),
+        ((step("a", "x"),), "nothing is named 'x'"),
+        ((step("a"), step("a")), "same id"),
+        ((Step("a"),), "nothing to do"),
+        ((Step("a", include="x"),), "no program named 'x'"),
+    ],
+)
+def test_a_program_that_makes_no_sense_is_refused(steps: tuple[Step, ...], reason: str) -> None:
+    with pytest.raises(ProgramError, match=reason):
+        prepare(Program("p", steps))
+
+
+def test_names_of_chains_are_fit_for_folders_and_never_clash() -> None:
+    def name(id: str) -> str:
+        (chain,) = Generator(Program("p", (step("x"),)), {}).begin()
+        return type(chain)(id, chain.calls).name
+
+    assert name("qc[1].align[0.2]") == "qc.1.align.0-2"
+    assert name("v[0.1][2]") != name("v[0][1.2]")
+    long = "a" * 400
+    assert len(name(long + "b")) < 200
+    assert name(long + "b") != name(long + "c")

@@ -1,0 +1,42 @@
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tradewind.experiments.claims import Claim, Report, print_report, write_report
+
+REPORT = Report(
+    "pfa",
+    7,
+    [
+        Claim("1", "it is [fast]", "3x", "2x", holds=False, note="the clock"),
+        Claim("2", "it ends", "yes", "yes", holds=True),
+    ],
+    ["One more thing."],
+)
+
+
+def test_a_report_is_plain_json(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "claims.json"
+    write_report(REPORT, file)
+    assert json.loads(file.read_text()) == {
+        "paper": "pfa",
+        "seed": 7,
+        "claims": [
+            {"id": "1", "claim": "it is [fast]", "paper": "3x", "ours": "2x", "holds": False, "note": "the clock"},
+            {"id": "2", "claim": "it ends", "paper": "yes", "ours": "yes", "holds": True, "note": ""},
+        ],
+        "notes": ["One more thing."],
+    }
+
+
+@pytest.mark.parametrize("width", [60, 150])
+def test_a_report_is_readable_at_any_width(width: int) -> None:
+    out = StringIO()
+    print_report(REPORT, Console(file=out, width=width))
+    text = out.getvalue()
+    for part in ("it is [fast]", "the clock", "1 of 2 claims hold here.", "One more thing."):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= width

@@ -1,0 +1,135 @@
+"""Workers, keepers and control planes that die or freeze: it is noticed, and no process is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engine_rig import HERE, Rig, alive, function, gone, processes_of, shell
+
+from tradewind.live.engines.local import LocalEngine
+from tradewind.live.port import Done, Down
+from tradewind.live.worker.processes import children, descendants
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+HERE_FOLDER = Path(__file__).parent
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    path = [str(HERE_FOLDER)]
+    rig = Rig(lambda listener: LocalEngine(listener, tmp_path, grace=0.5, silence=0.8, path=path), tmp_path)
+    yield rig
+    rig.close()
+
+
+def _keeper() -> int:
+    (keeper,) = (pid for pid in children(os.getpid()) if b"live.worker" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    return keeper
+
+
+def _worker() -> int:
+    (worker,) = children(_keeper())
+    return worker
+
+
+def _busy(rig: Rig, machine: int) -> tuple[str, list[int]]:
+    """A machine with a command, a process that has left it, and a function; the run, and all its processes."""
+    order = rig.start(machine, shell("setsid sleep 100 & trap '' TERM; while :; do sleep 0.1; done"))
+    rig.start(machine, function("engine_functions:nap", duration=100))
+    while len(processes_of(order.run)) < 3:
+        rig.sleep(0.02)
+    rig.sleep(0.05)
+    return order.run, descendants(_worker())
+
+
+def test_a_killed_worker_is_noticed_and_leaves_nothing(rig: Rig) -> None:
+    machine = rig.machine()
+    run, pids = _busy(rig, machine)
+    os.kill(_worker(), signal.SIGKILL)
+    assert rig.expect(Down, 2.0) == Down(machine, "its worker process has ended")
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 2.0)
+    rig.done(rig.machine(), shell("true"))
+
+
+def test_a_frozen_worker_is_given_up_and_leaves_nothing(rig: Rig) -> None:
+    machine = rig.machine()
+    run, pids = _busy(rig, machine)
+    os.kill(_worker(), signal.SIGSTOP)
+    assert rig.expect(Down, 5.0).reason == "its worker has not answered for 0.8 s"
+    rig.sleep(0.01)
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 2.0)
+
+
+def test_an_idle_or_busy_worker_is_not_given_up(rig: Rig) -> None:
+    machine = rig.machine()
+    rig.start(machine, shell("sleep 1.8"))
+    rig.expect(Done)
+    rig.sleep(1.2)
+    assert rig.reports == []
+    rig.done(machine, shell("true"))
+
+
+def test_a_control_plane_that_was_frozen_takes_nobody_for_dead(rig: Rig) -> None:
+    machine = rig.machine()
+    for _ in range(3):
+        time.sleep(1.0)  # the loop does not run
+        rig.sleep(0.01)
+    rig.done(machine, shell("true"))
+
+
+def test_a_killed_keeper_takes_its_workers_along_and_is_replaced(rig: Rig) -> None:
+    machine = rig.machine()
+    run, pids = _busy(rig, machine)
+    os.kill(_keeper(), signal.SIGKILL)
+    assert rig.expect(Down, 3.0).machine == machine
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 3.0)
+    rig.done(rig.machine(), shell("true"))
+
+
+def test_a_released_machine_leaves_nothing(rig: Rig) -> None:
+    machine = rig.machine()
+    run, pids = _busy(rig, machine)
+    rig.engine.release(machine)
+    rig.sleep(0.05)
+    assert alive(pids[0])  # it is asked first
+    rig.sleep(0.8)
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 2.0)
+    assert rig.reports == []
+
+
+def test_closing_leaves_nothing(rig: Rig) -> None:
+    run, pids = _busy(rig, rig.machine())
+    keeper = _keeper()
+    rig.engine.acquire(1000, HERE)
+    rig.engine.close()
+    assert not [pid for pid in (keeper, *pids) if alive(pid)]
+    assert processes_of(run) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_control_plane_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    run = f"alone-{os.getpid()}-{how}"
+    command = [sys.executable, str(HERE_FOLDER / "engine_alone.py"), str(tmp_path), run]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as control:
+        assert control.stdout is not None
+        assert control.stdout.readline() == b"working\n"
+        pids = descendants(control.pid)
+        assert len(processes_of(run)) > 8
+        assert len(pids) > 12
+        control.send_signal(how)
+        control.wait()
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 3.0)
+
+
+def test_many_machines_come_up_together(rig: Rig) -> None:
+    for machine in range(1, 41):
+        rig.engine.acquire(machine, HERE)
+    rig.sleep(0.3)
+    while len(rig.reports) < 40:
+        rig.sleep(0.05)
+    assert sorted(report[0] for report in rig.reports) == list(range(1, 41))
