@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import Pool
@@ -73,8 +74,7 @@ def bare_commands(root: Path, count: int) -> None:
 
 def bare_functions(_: Path, count: int) -> None:
     with Pool(SLOTS) as pool:
-        for _ in pool.imap_unordered(nothing, range(count)):
-            pass
+        deque(pool.imap_unordered(nothing, range(count)), maxlen=0)
         pool.close()
         pool.join()
 

@@ -51,7 +51,7 @@ class Mischief:
         self.now: Time = 0
         self.running: dict[int, Start] = {}
         self.booting: set[int] = set()
-        self.dues: list[Time] = []
+        self.due: Time | None = None
         self.starts: list[Start] = []
         self.past: list[Event] = []
         self.machines = 0
@@ -89,13 +89,13 @@ class Mischief:
     def deliver(self, event: Event) -> None:
         """Hand an event to the core and note what it wants."""
         if self.is_orderly:  # facts come before the timers of their instant
-            while self.dues and min(self.dues) < event.at:
-                self._deliver(Timer(min(self.dues), 0))
+            while self.due is not None and self.due < event.at:
+                self._deliver(Timer(self.due, 0))
         self._deliver(event)
 
     def _deliver(self, event: Event) -> None:
-        if isinstance(event, Timer) and event.at in self.dues:
-            self.dues.remove(event.at)
+        if isinstance(event, Timer) and self.due is not None and self.due <= event.at:
+            self.due = None
         self.now = max(self.now, event.at)
         event = event._replace(seq=self.bench.next_seq())
         self.past.append(event)
@@ -123,7 +123,7 @@ class Mischief:
             case Release():
                 self.booting.discard(command.machine)
             case Wake():
-                self.dues.append(command.due)
+                self.due = command.due if self.due is None else min(self.due, command.due)
             case Admitted():
                 self.runs += 1
             case _:
@@ -174,13 +174,10 @@ class Mischief:
         return MachineLost(self.later(), 0, self.rng.randrange(self.machines), "mischief") if self.machines else None
 
     def wake(self) -> Event | None:
-        if not self.dues:
+        if self.due is None:
             return None
-        due = min(self.dues)
         late = 0 if self.is_orderly or self.rng.random() < 0.7 else self.rng.choice((1, 30, 200)) * SECOND
-        self.dues.remove(due)
-        self.dues.append(due + late)
-        return Timer(due + late, 0)
+        return Timer(self.due + late, 0)
 
     def change_budget(self) -> Event:
         budget = self.rng.choice((None, 0, 1, 2, 5, 8, 30))
@@ -245,10 +242,8 @@ class Mischief:
                 self.deliver(Finished(self.now, 0, start.unit, start.attempt, start.machine))
             elif self.booting:
                 self.deliver(MachineReady(self.now, 0, min(self.booting)))
-            elif self.dues:
-                due = min(self.dues)
-                self.dues.remove(due)
-                self.deliver(Timer(max(self.now, due), 0))
+            elif self.due is not None:
+                self.deliver(Timer(max(self.now, self.due), 0))
             if not self.bench.state.runs:
                 return True
         return False

@@ -57,11 +57,3 @@ def test_the_same_events_give_the_same_commands(seed: int) -> None:
     first.play(80)
     second.play(80)
     assert repr(first.bench.records) == repr(second.bench.records)
-
-
-@settings(max_examples=60)
-@given(seed=SEEDS)
-def test_few_wakes_are_asked_for_at_any_time(seed: int) -> None:
-    world = Mischief(seed, is_orderly=True)
-    world.play(150)
-    assert len(world.dues) <= 5 + len(world.booting), "each timer that goes off asks for one more, for ever"

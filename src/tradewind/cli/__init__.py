@@ -5,7 +5,7 @@ from importlib import import_module
 
 import typer
 
-from tradewind import __version__
+import tradewind
 from tradewind.model.errors import TradewindError
 
 COMMANDS = (
@@ -24,7 +24,7 @@ COMMANDS = (
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        typer.echo(f"tradewind {__version__}")
+        typer.echo(f"tradewind {tradewind.__version__}")
         raise typer.Exit
 
 

@@ -26,7 +26,7 @@ from tradewind.model.command import (
     Release,
     Start,
 )
-from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost
+from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost, MachineReady
 from tradewind.model.machine import NO_LIMIT
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
@@ -80,10 +80,11 @@ class TenantMeter:
         row = self.spending.setdefault(at // self.tenant.interval, [0] * len(self.allocated))
         row[kind] += amount
 
-    def per_interval(self, end: Time) -> list[Money]:
-        """What was reserved in each interval up to the end."""
+    def per_interval(self, end: Time, begin: Time = 0) -> list[Money]:
+        """What was reserved in each interval from beginning to end."""
+        first = begin // self.tenant.interval
         last = max(-(-end // self.tenant.interval), max(self.spending, default=-1) + 1)
-        return [sum(self.spending.get(index, ())) for index in range(last)]
+        return [sum(self.spending.get(index, ())) for index in range(first, last)]
 
 
 class Meter:
@@ -97,7 +98,10 @@ class Meter:
             for pool in pools
         ]
         self.runs: list[RunMeter] = []
+        self.begin: Time = 0
+        """When the first thing happened."""
         self.end: Time = 0
+        """When the last run ended."""
         self.records = 0
         self.attempts = 0
         self.finished = 0
@@ -108,6 +112,8 @@ class Meter:
         self._firsts: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}
         """Tenant and type of each machine held."""
+        self._up: set[int] = set()
+        """Machines that have come up; late reports that they failed to count for nothing."""
         self._running: dict[int, dict[int, int]] = defaultdict(dict)
         """By machine: which attempt of which unit runs there."""
         self._observers: dict[type, Callable[[Any], None]] = {
@@ -122,7 +128,8 @@ class Meter:
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.at, record.machine),
             MachineLost: self._machine_lost,
-            MachineFailed: lambda record: self._leave(record.at, record.machine),
+            MachineReady: lambda record: self._up.add(record.machine),
+            MachineFailed: self._machine_failed,
             Charged: self._charged,
             Refunded: self._refunded,
             Cut: self._cut,
@@ -135,10 +142,19 @@ class Meter:
 
     def observe(self, record: Record) -> None:
         """Take the next record of the log."""
+        if not self.records:
+            self._start_at(record.at)
         self.records += 1
         observer = self._observers.get(type(record))
         if observer is not None:
             observer(record)
+
+    def _start_at(self, begin: Time) -> None:
+        self.begin = self.end = begin
+        for tenant in self.tenants:
+            tenant.gap.since = begin
+            for level in (*tenant.allocated, *tenant.busy):
+                level.since = begin
 
     def _admitted(self, record: Admitted) -> None:
         self._firsts.append(record.first)
@@ -197,7 +213,12 @@ class Meter:
             self._stop(record.at, record.machine, unit, attempt)
         self._leave(record.at, record.machine)
 
+    def _machine_failed(self, record: MachineFailed) -> None:
+        if record.machine not in self._up:
+            self._leave(record.at, record.machine)
+
     def _leave(self, at: Time, machine: int) -> None:
+        self._up.discard(machine)
         place = self._places.pop(machine, None)
         self._running.pop(machine, None)
         if place is not None:

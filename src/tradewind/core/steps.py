@@ -66,9 +66,11 @@ class Gap:
     def close(self, at: Time) -> None:
         """Account for the time up to now."""
         elapsed = at - self.since
+        if elapsed <= 0:  # figures asked for up to an earlier time do not turn the clock back
+            return
         self.since = at
         gap = self.demand - self.supply
-        if elapsed <= 0 or self.demand > self.ceiling:
+        if self.demand > self.ceiling:
             return
         self.time += elapsed
         if gap > 0:

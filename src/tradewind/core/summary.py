@@ -5,14 +5,14 @@ from statistics import fmean
 from typing import Any
 
 from tradewind.core.metrics import Meter, RunMeter, TenantMeter
-from tradewind.model.units import SECOND, Duration, Time, in_seconds, in_units
+from tradewind.model.units import SECOND, Duration, in_seconds, in_units
 
 
 def summarise(meter: Meter) -> dict[str, Any]:
     """The figures of a run as a whole, with those of each tenant under `tenants`."""
     end = meter.end
     runs = meter.runs
-    intervals = [meter_.per_interval(end) for meter_ in meter.tenants]
+    intervals = [meter_.per_interval(end, meter.begin) for meter_ in meter.tenants]
     longest = max(map(len, intervals), default=0)
     together = [sum(row[index] for row in intervals if index < len(row)) for index in range(longest)]
     gaps = [meter_.gap for meter_ in meter.tenants]
@@ -24,15 +24,19 @@ def summarise(meter: Meter) -> dict[str, Any]:
         "tasks": sum(run.tasks for run in runs),
         "failed_workflows": sum(run.status == "failed" for run in runs),
         "refused_workflows": len(meter.refused),
-        "makespan_s": in_seconds(end),
+        "makespan_s": in_seconds(end - meter.begin),
         "cost_total": in_units(sum(t.charged - t.refunded for t in meter.tenants)),
         "cost_per_interval": _money(together),
         "intervals_over_budget": sum(map(_over_budget, meter.tenants, intervals)),
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": {key: fmean(row[key] for row in elasticity) for key in ("a_u", "a_o", "t_u", "t_o")},
-        "busy_share": _share([level.until(end) for t in meter.tenants for level in t.busy], end, meter.size),
-        "allocated_share": _share([level.until(end) for t in meter.tenants for level in t.allocated], end, meter.size),
+        "busy_share": _share(
+            [level.until(end) for t in meter.tenants for level in t.busy], end - meter.begin, meter.size
+        ),
+        "allocated_share": _share(
+            [level.until(end) for t in meter.tenants for level in t.allocated], end - meter.begin, meter.size
+        ),
         "attempts": meter.attempts,
         "failures": meter.failures,
         "lost_attempts": meter.lost,
@@ -48,7 +52,7 @@ def summarise(meter: Meter) -> dict[str, Any]:
 def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str, float]) -> dict[str, Any]:
     end = meter.end
     runs = [run for run in meter.runs if run.tenant == index]
-    intervals = tenant.per_interval(end)
+    intervals = tenant.per_interval(end, meter.begin)
     return {
         "workflows": len(runs),
         "budget": None if tenant.tenant.budget is None else in_units(tenant.tenant.budget),
@@ -58,8 +62,8 @@ def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str,
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": elasticity,
-        "busy_share": _share([level.until(end) for level in tenant.busy], end, meter.size),
-        "allocated_share": _share([level.until(end) for level in tenant.allocated], end, meter.size),
+        "busy_share": _share([level.until(end) for level in tenant.busy], end - meter.begin, meter.size),
+        "allocated_share": _share([level.until(end) for level in tenant.allocated], end - meter.begin, meter.size),
     }
 
 
@@ -98,8 +102,8 @@ def _mean_seconds(durations: Sequence[Duration]) -> float:
     return fmean(durations) / SECOND if durations else 0.0
 
 
-def _share(areas: Sequence[int], end: Time, size: int) -> float:
-    return sum(areas) / (end * size) if end and size else 0.0
+def _share(areas: Sequence[int], time: Duration, size: int) -> float:
+    return sum(areas) / (time * size) if time and size else 0.0
 
 
 def _is_late(run: RunMeter) -> bool:

@@ -1,4 +1,4 @@
-"""The picture of a run as lanes: one for each machine, with a bar for everything that ran there, coloured by what it needed.
+"""The picture of a run as lanes: one for each machine, with a bar for all that ran there, coloured by what it needed.
 
 Like Fig. 4 and 5 of the Steep paper, with time from left to right. A dark edge marks the start of a bar, hatching the
 time in which a machine boots, and a cross the loss of one. With many machines a lane is a row of pixels: what shows as
@@ -103,7 +103,7 @@ class Lanes:
 
 
 def draw_lanes(runs: Mapping[str, Sequence[Lane]], path: Path, title: str = "", begin: Time = 0) -> None:
-    """Draw runs below each other, by their titles, from a time on; the file's suffix (svg, png, pdf) says the format."""
+    """Draw runs below each other, by their titles, from a time on; the file's suffix says the format."""
     if not any(runs.values()):
         raise ValueError("there are no lanes to draw")
     ends = {name: _end(lanes) for name, lanes in runs.items()}

@@ -1,7 +1,7 @@
 """What is taken where a user names no machines: the two types of the PFA paper (section 4.2).
 
-The paper ties no speed to a price. Tasks that declare one run time only are taken to run 1.5 times as fast on Large, the
-mean ratio of its Workload II, so that the dearer type is worth something.
+The paper ties no speed to a price. Tasks that declare one run time only are taken to run 1.5 times as fast on Large,
+the mean ratio of its Workload II, so that the dearer type is worth something.
 """
 
 from tradewind.model.machine import Billing, MachineType

@@ -15,6 +15,7 @@ from tradewind.core.state import Phase, State, no_phase
 from tradewind.model.command import Acquire, Command, Start, Wake
 from tradewind.model.event import Closed, Event, Submitted, Timer
 from tradewind.model.scenario import Scenario, Submission
+from tradewind.model.units import Time
 from tradewind.policies.protocol import Policy
 from tradewind.sim.cloud import Cloud
 from tradewind.sim.runtimes import estimated_times, real_times
@@ -57,18 +58,24 @@ class Simulation:
         handle = self.core.handle
         start = self._cloud.start
         acquire = self._cloud.acquire
+        due: Time | None = None
         with _collecting_rarely():
             while heap:
                 event = heappop(heap)
                 if type(event) is not Timer:
                     sink(event)
+                elif event.at == due:
+                    due = None
+                else:
+                    continue  # the core has asked for another since, or has been woken at this instant already
                 for command in handle(event):
                     kind = type(command)
                     if kind is Start:
                         sink(command)
                         start(command)  # type: ignore[arg-type]  # the test above is faster than isinstance
                     elif kind is Wake:
-                        heappush(heap, Timer(command.due, self._next_timer()))  # type: ignore[union-attr]
+                        due = command.due  # type: ignore[union-attr]
+                        heappush(heap, Timer(due, self._next_timer()))
                     else:
                         sink(command)
                         if kind is Acquire:

@@ -14,7 +14,7 @@ from tradewind.model.machine import MachineType
 
 async def main(root: Path, run: str) -> None:
     up = asyncio.Event()
-    machines = set()
+    machines: set[int] = set()
 
     def listen(reports: Sequence[Report]) -> None:
         machines.update(report.machine for report in reports if isinstance(report, Up))

@@ -40,6 +40,12 @@ def talk_past_python(text: str) -> None:
     os.write(1, text.encode())
 
 
+def flood(size: int, pause: float) -> None:
+    os.write(1, bytes(size))
+    time.sleep(pause)
+    os.write(1, b"the end\n")
+
+
 def fail(message: str) -> None:
     raise RuntimeError(message)
 

@@ -52,6 +52,7 @@ class Rig:
                     if isinstance(report, kind):
                         del self.reports[index]
                         return report
+                    assert not isinstance(report, Down), report
                 self._news.clear()
                 await self._news.wait()
 

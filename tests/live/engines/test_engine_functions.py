@@ -1,6 +1,7 @@
 """Python functions in warm interpreters."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_rig import Rig, alive, function, gone, shell
@@ -64,6 +65,12 @@ def test_what_is_written_past_python_is_captured(rig: Rig, machine: int) -> None
     assert not (folder / "out").exists()
 
 
+def test_a_flood_past_python_is_cut(rig: Rig, machine: int) -> None:
+    folder, _ = rig.done(machine, Call("task", Function(f"{MODULE}:flood"), {"size": 3_000_000, "pause": 0.3}))
+    assert (folder / "out").stat().st_size < (1 << 20) + 5000
+    assert (folder / "out").read_bytes().endswith(b"the end\n")
+
+
 def test_files_lie_in_the_folder(rig: Rig, machine: int) -> None:
     call = Call("task", Function(f"{MODULE}:write"), {"name": "a.txt", "text": "x"}, {"file": Output(path="*.txt")})
     folder, done = rig.done(machine, call)
@@ -87,7 +94,7 @@ def test_an_exception_is_told_with_its_traceback(rig: Rig, machine: int) -> None
     ],
 )
 def test_a_crash_breaks_only_its_attempt(
-    rig: Rig, machine: int, target: str, inputs: dict[str, int], reason: str
+    rig: Rig, machine: int, target: str, inputs: dict[str, Any], reason: str
 ) -> None:
     rig.start(machine, function(f"{MODULE}:nap", duration=0.2))
     _, broke = rig.broke(machine, function(f"{MODULE}:{target}", **inputs))

@@ -1,5 +1,6 @@
 """What can happen to a file."""
 
+import resource
 import sqlite3
 import sys
 from pathlib import Path
@@ -33,6 +34,24 @@ def test_a_batch_that_found_the_disk_full_can_be_saved_later(tmp_path: Path) -> 
     assert store.load() == before
     store.save(large)
     assert len(store.load().units) == len(before.units) + 5_000
+    store.close()
+
+
+def test_a_batch_that_the_disk_refuses_midway_can_be_saved_later(tmp_path: Path) -> None:
+    store, _ = a_store(tmp_path / "store.db")
+    store.save(crash_batch(0))
+    before = store.load()
+    large = Changes(new_runs=[a_run(1)], new_units=units_of(1, 20, 20_000))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(StoreUnavailableError, match="the disk fails; check it"):
+            store.save(large)
+        assert store.load() == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    store.save(large)
+    assert len(store.load().units) == len(before.units) + 20_000
     store.close()
 
 
@@ -78,8 +97,10 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> N
     foreign = sqlite3.connect(tmp_path / "foreign.db")
     foreign.execute("CREATE TABLE songs (title)")
     foreign.close()
+    before = (tmp_path / "foreign.db").read_bytes()
     with pytest.raises(StoreError, match="a database of something else"):
         open_store(tmp_path / "foreign.db")
+    assert (tmp_path / "foreign.db").read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -88,6 +109,14 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         open_store(tmp_path / "file" / "store.db")
     with pytest.raises(StoreUnavailableError, match="cannot be opened"):
         open_store(tmp_path)
+
+
+def test_any_character_may_be_in_a_path(tmp_path: Path) -> None:
+    place = Place(str(tmp_path / "a?b%20#c" / "é &=.db"))
+    place.open().save(crash_batch(0))
+    assert len(place.open().runs()) == 1
+    assert [file.name for file in (tmp_path / "a?b%20#c").iterdir() if file.suffix == ".db"] == ["é &=.db"]
+    place.close()
 
 
 def test_folders_are_made(tmp_path: Path) -> None:

@@ -1,5 +1,1 @@
-"""The experiments of the capability paper (Steep: Krämer, Efficient Scheduling of Scientific Workflow Actions, 2021)."""
-
-from tradewind.experiments.steep.reproduce import reproduce
-
-__all__ = ["reproduce"]
+"""The experiments of the capability paper (the Steep workflow system: Krämer 2021)."""

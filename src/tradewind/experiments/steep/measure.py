@@ -57,7 +57,7 @@ def finish_spread(lanes: Sequence[Lane], start: Time) -> float:
 
 
 def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time, Duration]:
-    """Since when, and for how long, no agent that offers a set was up while chains still required it: the longest time."""
+    """Since when, and how long at most, no agent was up that offers a set which chains still required."""
     until = last_end(lanes, (name,))
     able = [lane for lane in lanes if name in lane.kind.split("+") and lane.up is not None]
     stays = sorted((lane.up or 0, lane.gone if lane.gone is not None else until) for lane in able)
@@ -73,14 +73,15 @@ def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time
 class Tenths:
     """Measures the processor time that each tenth of the chains takes, from the first start on."""
 
-    def __init__(self, chains: int) -> None:
+    def __init__(self, chains: int, start: Time) -> None:
+        self._start = start
         self._size = -(-chains // TENTHS)
         self._starts = 0
         self._marks: list[float] = []
 
     def observe(self, record: Record) -> None:
         """Take the next record of the log."""
-        if type(record) is Start:
+        if type(record) is Start and record.at >= self._start:
             if self._starts % self._size == 0:
                 self._marks.append(thread_time())
             self._starts += 1

@@ -1,4 +1,4 @@
-"""Runs the four experiments: many draws of 1 and 2 in each reading, in parallel, then 3, alone for it is timed, and 4."""
+"""Runs the four experiments: many draws of 1 and 2 in each reading, in parallel; then 3, which is timed, and 4."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -161,7 +161,7 @@ def run_pair(draw: Draw) -> Pair:
 def run_scale(trial: Trial, seed: int) -> tuple[Scale, list[Lane]]:
     """Experiment 3."""
     start = start_of(BASELINE)
-    tenths = Tenths(trial.chains)
+    tenths = Tenths(trial.chains, start)
     begin = perf_counter()
     lanes = simulate(trial, BASELINE, NEW, seed, tenths.observe)
     wall = perf_counter() - begin

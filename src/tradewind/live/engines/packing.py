@@ -6,7 +6,7 @@ from typing import Any
 
 from tradewind.live.port import Order
 from tradewind.live.worker.wire import PackedCall, PackedOrder
-from tradewind.model.action import Call, Container, Function, Ref
+from tradewind.model.action import Call, Container, Derived, Function, Ref
 from tradewind.model.units import Duration, in_seconds
 
 
@@ -52,6 +52,8 @@ def _call(call: Call) -> Any:
 def _value(value: Any) -> Any:
     if isinstance(value, Ref):
         return (value.call, value.output, tuple(value.path))
+    if isinstance(value, Derived):
+        return (None, value.template, _value(value.names))
     if isinstance(value, Mapping):
         return {name: _value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

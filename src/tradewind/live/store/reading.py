@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from sqlite3 import Connection as SqliteConnection
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
 from tradewind.live.store import coding, queries
@@ -88,7 +88,9 @@ class Reader:
 
 def connectable(url: str) -> Engine:
     """An engine for a database whose connections leave the beginning of transactions to SQLAlchemy."""
-    engine = create_engine(url, pool_pre_ping=True)
+    file = url.removeprefix("sqlite:///")
+    made = URL.create("sqlite", database=file) if file != url else make_url(url)  # any character may be in a path
+    engine = create_engine(made, pool_pre_ping=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _hand_over)
     return engine

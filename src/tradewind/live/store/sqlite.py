@@ -20,6 +20,11 @@ from tradewind.model.units import SECOND, Duration, show_duration
 
 T = TypeVar("T")
 
+_SETTINGS = (
+    "journal_mode = WAL",
+    "cache_size = -65536",  # 64 MB, so that updates find their pages
+    "wal_autocheckpoint = 4000",  # pages; one that changes often is folded back into the file only once
+)
 _SYNCHRONOUS = {"strict": "FULL", "relaxed": "NORMAL"}
 _TRANSIENT = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -99,8 +104,6 @@ class SqliteSession:
         """Make the tables of a new store; another process may have done so in the meantime."""
         if self._version() is not None:
             return
-        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            raise StoreError(f"{self.path}: a database of something else; choose another file for the store")
         for statement in schema.sqlite_script():
             connection.execute(statement)
 
@@ -110,12 +113,9 @@ class SqliteSession:
                 self.path, timeout=self._patience / SECOND, isolation_level=None, check_same_thread=False
             )
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self._durability]}")
-                connection.execute("PRAGMA cache_size = -65536")  # 64 MB, so that updates find their pages
-                connection.execute(
-                    "PRAGMA wal_autocheckpoint = 4000"
-                )  # pages; a page changed often is folded back once
+                self._check_ours(connection)
+                for setting in (*_SETTINGS, f"synchronous = {_SYNCHRONOUS[self._durability]}"):
+                    connection.execute(f"PRAGMA {setting}")
                 status = self.path.stat()
             except BaseException:
                 connection.close()
@@ -123,6 +123,12 @@ class SqliteSession:
             self._connection = connection
             self._identity = (status.st_dev, status.st_ino)
         return self._connection
+
+    def _check_ours(self, connection: sqlite3.Connection) -> None:
+        """Nothing is done to a database that has tables, but none of ours."""
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if names and schema.TABLE not in names:
+            raise StoreError(f"{self.path}: a database of something else; choose another file for the store")
 
     def _run(self, begin: str, work: Callable[[], T]) -> T:
         connection = self._open()

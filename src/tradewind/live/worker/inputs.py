@@ -9,8 +9,6 @@ from tradewind.live.worker.failure import Failure
 LONGEST = 100_000
 """Characters of a value that is exported as an environment variable; the kernel refuses longer ones."""
 
-_PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}")
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _ODD = re.compile(r"[^A-Za-z0-9_]", re.ASCII)
 
 
@@ -21,7 +19,19 @@ def resolve(value: Any, results: Mapping[str, Mapping[str, Any]]) -> Any:
         return {key: resolve(each, results) for key, each in value.items()}
     if kind is list:
         return [resolve(each, results) for each in value]
-    return _follow(value, results) if kind is tuple else value
+    if kind is not tuple:
+        return value
+    return _derive(value, results) if value[0] is None else _follow(value, results)
+
+
+def _derive(derived: tuple[None, str, Mapping[str, Any]], results: Mapping[str, Mapping[str, Any]]) -> Any:
+    from tradewind.model.expression import ExpressionError, template  # noqa: PLC0415 - seldom needed
+
+    _, text, names = derived
+    try:
+        return template(text).fill({name: resolve(value, results) for name, value in names.items()}.__getitem__)
+    except ExpressionError as error:
+        raise Failure("missing", str(error)) from None
 
 
 def _follow(ref: tuple[str, str, tuple[str | int, ...]], results: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -39,19 +49,16 @@ def _follow(ref: tuple[str, str, tuple[str | int, ...]], results: Mapping[str, M
 
 
 def fill(command: str, inputs: Mapping[str, Any]) -> str:
-    """The command with each `{{ name }}` replaced by the input of that name, quoted; a list becomes several words."""
-    return _PLACE.sub(lambda place: _quoted(place[1], inputs), command) if "{{" in command else command
+    """The command with each `{{ name }}` replaced by the input of that name, quoted as its place asks."""
+    if "{{" not in command:
+        return command
+    from tradewind.model.shell import render_command  # noqa: PLC0415 - many commands need no filling
+    from tradewind.model.values import ExpressionError  # noqa: PLC0415
 
-
-def _quoted(name: str, inputs: Mapping[str, Any]) -> str:
-    if name not in inputs:
-        raise Failure("start", f"the command names {{{{ {name} }}}}, but there is no such input")
-    value = inputs[name]
-    return " ".join(_quote(text(each)) for each in value) if isinstance(value, list) else _quote(text(value))
-
-
-def _quote(word: str) -> str:
-    return word if _PLAIN.fullmatch(word) else "'" + word.replace("'", "'\"'\"'") + "'"
+    try:
+        return render_command(command, inputs)
+    except ExpressionError as error:
+        raise Failure("start", str(error)) from None
 
 
 def exported(inputs: Mapping[str, Any]) -> dict[str, str]:
