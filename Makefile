@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 USER_STAMP := $(VENV)/.usable
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint dst bench clean
 
 demo: $(USER_STAMP)  ## set up, then simulate a real scientific workflow under three policies
 	$(BIN)/tradewind demo --out demo
@@ -17,6 +17,9 @@ lint: $(STAMP)  ## style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+dst: $(STAMP)  ## many more seeds of the deterministic simulation tests: make dst SEEDS=10000
+	SEEDS=$(or $(SEEDS),10000) $(BIN)/pytest -q -n 2 tests/live/test_dst.py
 
 bench: $(STAMP)  ## measure speed beside peers
 	$(BIN)/python -m benchmarks --json out/benchmarks.json

@@ -199,9 +199,11 @@ class Mischief:
             return None
         old = self.rng.choice(self.starts)
         attempt = old.attempt + self.rng.choice((0, -1, 1))
+        now = self.running.get(old.unit)
+        machine = now.machine if now is not None and now.attempt == attempt else old.machine
         if self.rng.random() < 0.5:
-            return Failed(self.later(), 0, old.unit, attempt, old.machine, "mischief")
-        return Finished(self.later(), 0, old.unit, attempt, old.machine)
+            return Failed(self.later(), 0, old.unit, attempt, machine, "mischief")
+        return Finished(self.later(), 0, old.unit, attempt, machine)
 
     def repeat(self) -> Event | None:
         """Something that was said before is said again."""

@@ -13,7 +13,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 @pytest.mark.parametrize("is_orderly", [True, False], ids=["orderly", "disorderly"])
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(seed=SEEDS)
 def test_no_event_breaks_the_core_or_its_promises(seed: int, is_orderly: bool) -> None:
     world = Mischief(seed, is_orderly=is_orderly)
@@ -24,7 +24,7 @@ def test_no_event_breaks_the_core_or_its_promises(seed: int, is_orderly: bool) -
     audit.check(world.bench.records, is_complete=has_ended)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_the_meter_counts_as_the_audit_does(seed: int) -> None:
     world = Mischief(seed, is_orderly=True)
@@ -50,7 +50,7 @@ def test_the_meter_counts_as_the_audit_does(seed: int) -> None:
         assert summarise(meter)["workflows"] == len(audit.runs)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_the_same_events_give_the_same_commands(seed: int) -> None:
     first, second = (Mischief(seed, is_orderly=False) for _ in range(2))

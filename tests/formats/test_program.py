@@ -121,7 +121,8 @@ def test_includes_programs_of_the_file_and_of_other_files(tmp_path: Path) -> Non
         "params: {x: }\nsteps: {s: {include: two.yaml, inputs: {y: '{{ params.x }}'}}}\noutputs: {o: '{{ s.o }}'}\n"
     )
     (tmp_path / "sub" / "two.yaml").write_text(
-        "params: {y: , f: {type: file, default: d.txt}}\nsteps: {s: {run: 'x {{ params.y }}', outputs: {o: stdout}}}\noutputs: {o: '{{ s.o }}'}\n"
+        "params: {y: , f: {type: file, default: d.txt}}\n"
+        "steps: {s: {run: 'x {{ params.y }}', outputs: {o: stdout}}}\noutputs: {o: '{{ s.o }}'}\n"
     )
     found = program("steps: {a: {include: sub/one.yaml, inputs: {x: 1}}, b: {run: 'x {{ a.o }}'}}")
     inner = found.includes["sub/one.yaml"].includes["two.yaml"]
@@ -169,7 +170,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         ),
         (
             STEP + "  b: {run: x, needs: [c]}\n  c: {run: x, needs: [b]}",
-            "steps.b: steps wait for each other: b -> c -> b",
+            "steps.c: steps wait for each other: c -> b -> c",
         ),
         (
             STEP + "  b: {run: '{{ c.o }}', outputs: {o: x}}\n  c: {steps: {d: {run: '{{ b.o }}'}}, outputs: {o: 1}}",
@@ -194,7 +195,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         (STEP + "  steps: {run: x}", "the id 'steps' has another meaning"),
         (STEP + "  b: {run: x, inputs: {a-b: 1}}", "'a-b' cannot be the name of an input"),
         (STEP + "  b: {include: nothing}", "steps.b.include: no program and no file named 'nothing'"),
-        (STEP + "  b: {include: qd}\nprograms: {qc: {steps: {x: {run: x}}}}", "did you mean 'qc'?"),
+        (STEP + "  b: {include: qualty}\nprograms: {quality: {steps: {x: {run: x}}}}", "did you mean 'quality'?"),
         (STEP + "  b: {include: q}\nprograms: {q: {steps: {x: {include: q}}}}", "the program 'q' includes itself"),
         (STEP + "  b: {include: w.yaml}", "w.yaml: includes itself"),
         (
@@ -235,8 +236,8 @@ def test_tells_several_problems_at_once() -> None:
 
 def test_parameters_are_completed_converted_and_located() -> None:
     found = program(
-        "params: {n: {type: int}, l: {type: list, default: []}, f: {type: file, default: x}, t: {type: text}, b: {type: bool, default: false}}\n"
-        + STEP
+        "params: {n: {type: int}, l: {type: list, default: []}, f: {type: file, default: x}, t: {type: text},"
+        " b: {type: bool, default: false}}\n" + STEP
     )
     given = {"n": "3", "l": "a, b", "f": "y.txt", "t": "7", "b": "true"}
     assert bind(found, given, folder="/data") == {"n": 3, "l": ["a", "b"], "f": "/data/y.txt", "t": "7", "b": True}

@@ -45,7 +45,8 @@ def ran(command: str, **inputs: Json) -> str:
 @example("$(echo injected)")
 def test_a_value_comes_out_as_it_went_in_wherever_it_stands(text: str) -> None:
     script = """
-printf '%s|' {{ v }} "{{ v }}" '{{ v }}' a{{ v }} "$(printf '%s.' "{{ v }}" {{ v }} '{{ v }}')" "${X:-"{{ v }}"}" # {{ v }}
+printf '%s|' {{ v }} "{{ v }}" '{{ v }}' a{{ v }} "$(printf '%s.' "{{ v }}" {{ v }} '{{ v }}')" # {{ v }}
+printf '%s|' "${X:-"{{ v }}"}" # don't
 printf '%s|' $(printf %s done) "it's" {{ v }}
 """
     assert ran(script, v=text) == f"{text}|{text}|{text}|a{text}|{text}.{text}.{text}.|{text}|done|it's|{text}|"

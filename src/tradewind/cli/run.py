@@ -13,6 +13,7 @@ from tradewind.cli.watching import Watching
 from tradewind.core.summary import summarise
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import load, load_machines
+from tradewind.live.driver import Failure
 from tradewind.live.host import this_host
 from tradewind.live.jobs import Document, Job
 from tradewind.live.session import RUNS, Result, Session, Settings
@@ -29,6 +30,8 @@ from tradewind.sim.simulate import SinkFor
 
 _EXIT = {"done": 0, "nothing": 0, "failed": 1, "cancelled": 1, "refused": 5, "interrupted": 130}
 _BUDGET, _LATE = 3, 4
+_TAIL = 20
+"""How many of the last lines of a failed step are shown."""
 
 
 def run(
@@ -158,6 +161,27 @@ def _check_budget(settings: Settings, console: Console) -> None:
         raise typer.Exit(_BUDGET)
 
 
+def _plain(result: Result) -> list[dict[str, Any]]:
+    return [
+        {
+            "chain": f.chain,
+            "call": f.report.call,
+            "cause": f.report.cause,
+            "reason": f.report.reason,
+            "folder": f.folder,
+        }
+        for f in result.failures
+    ]
+
+
+def _show_failure(failure: Failure, console: Console) -> None:
+    report = failure.report
+    console.print(f"{report.call or failure.chain} failed: {report.reason}", style="red", markup=False)
+    for line in report.tail.rstrip().splitlines()[-_TAIL:]:
+        console.print(f"    {line}", markup=False)
+    console.print(f"    its files are in {failure.folder}", markup=False)
+
+
 def _report(result: Result, watching: Watching, folder: Path, console: Console, *, as_json: bool) -> int:
     code = _EXIT[result.status]
     if result.status == "nothing":
@@ -173,10 +197,17 @@ def _report(result: Result, watching: Watching, folder: Path, console: Console, 
             "exit_code": code,
             "folder": str(folder / RUNS / result.id),
         }
-        typer.echo(orjson.dumps(summary | {"reasons": result.reasons, "figures": figures}, option=orjson.OPT_INDENT_2))
+        typer.echo(
+            orjson.dumps(
+                summary | {"reasons": result.reasons, "failures": _plain(result), "figures": figures},
+                option=orjson.OPT_INDENT_2,
+            )
+        )
         return code
     for reason in result.reasons:
         console.print(f"error: {reason}", markup=False)
+    for failure in result.failures:
+        _show_failure(failure, console)
     meter = watching.meter
     took = max((run.ended - run.submitted for run in meter.runs if run.ended is not None), default=0)
     cost = figures["cost_total"]

@@ -50,7 +50,7 @@ class Watching:
         def sink(record: Record) -> None:
             meter.observe(record)
             if isinstance(record, Failed):
-                self._show_failure(state, record)
+                self._show_retry(state, record)
             if self._status is not None and monotonic() >= self._next_look:
                 self._next_look = monotonic() + _REFRESH
                 self._status.update(self._line(state, meter))
@@ -74,7 +74,7 @@ class Watching:
         first = next((unit for pool in state.all_pools for unit in pool.eligible()), None)
         return "to be tried again" if first is None else why(state, first).cause
 
-    def _show_failure(self, state: State, record: Failed) -> None:
+    def _show_retry(self, state: State, record: Failed) -> None:
         unit = state.units.get(record.unit)
-        name = unit.task.id if unit is not None else f"unit {record.unit}"
-        self._console.print(f"{name}: attempt {record.attempt} failed: {record.reason}", style="red", markup=False)
+        if unit is not None and unit.task.retry.allows(record.cause, {record.cause: sum(unit.failures.values()) + 1}):
+            self._console.print(f"{unit.task.id}: attempt {record.attempt}: {record.reason}", markup=False)

@@ -44,8 +44,9 @@ class Encoder:
         for name, value in zip(fields[1:], record[1:], strict=True):
             plain[name] = self._plain(kind, name, value)
         if kind in _NAMED_TASKS:
-            unit = self._state.units[plain["unit"]]
-            plain["run"], plain["task"] = unit.run.id, unit.task.id
+            unit = self._state.units.get(plain["unit"])
+            if unit is not None:  # a late report may speak of a run that is over
+                plain["run"], plain["task"] = unit.run.id, unit.task.id
         return plain
 
     def _plain(self, kind: type, name: str, value: Any) -> Any:

@@ -128,7 +128,7 @@ class Meter:
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.at, record.machine),
             MachineLost: self._machine_lost,
-            MachineReady: lambda record: self._up.add(record.machine),
+            MachineReady: self._machine_ready,
             MachineFailed: self._machine_failed,
             Charged: self._charged,
             Refunded: self._refunded,
@@ -212,6 +212,10 @@ class Meter:
         for unit, attempt in list(running.items()):
             self._stop(record.at, record.machine, unit, attempt)
         self._leave(record.at, record.machine)
+
+    def _machine_ready(self, record: MachineReady) -> None:
+        if record.machine in self._places:
+            self._up.add(record.machine)
 
     def _machine_failed(self, record: MachineFailed) -> None:
         if record.machine not in self._up:

@@ -7,4 +7,6 @@ from tradewind.experiments.pfa import reproduce as pfa
 from tradewind.experiments.request import Reproduction, Request
 from tradewind.experiments.steep import reproduce as steep
 
-PAPERS: Mapping[str, Callable[[Request], Reproduction]] = MappingProxyType({"pfa": pfa.reproduce, "steep": steep.reproduce})
+PAPERS: Mapping[str, Callable[[Request], Reproduction]] = MappingProxyType(
+    {"pfa": pfa.reproduce, "steep": steep.reproduce}
+)

@@ -62,6 +62,14 @@ class Reprioritise(NamedTuple):
     priority: int
 
 
+class Failure(NamedTuple):
+    """A chain that has failed for good."""
+
+    chain: str
+    folder: str
+    report: Broke
+
+
 class Close(NamedTuple):
     """Nothing more will be handed in."""
 
@@ -91,6 +99,7 @@ class Driver:
         self.ended: dict[int, str] = {}
         """Status of runs that ended while this driver lived."""
         self.refused: list[str] = []
+        self.failures: list[Failure] = []
         self.due: Time | None = None
         """When to call `turn` although nothing was told."""
         self._store = store
@@ -165,6 +174,8 @@ class Driver:
         if unit is None or job is None or not counts:
             return
         journal.settled(unit, event, report)  # type: ignore[arg-type]
+        if isinstance(report, Broke) and unit.is_ended:
+            self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, unit.attempt), report))
         if isinstance(event, Finished) and unit.run.id in self.state.runs:
             self._grow(unit.run.id, job, unit.task.id, report)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tradewind.core.log import Sink
 from tradewind.core.state import State
 from tradewind.core.work import declared_time
-from tradewind.live.driver import Close, Driver, Submit
+from tradewind.live.driver import Close, Driver, Failure, Submit
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.jobs import Document
 from tradewind.live.loop import Loop, wall_clock
@@ -52,6 +52,7 @@ class Result:
     status: str = ""
     """`done`, `failed`, `cancelled`, `refused`, `interrupted`, or `nothing` if there was nothing to go on with."""
     reasons: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
 
 class Session:
@@ -100,6 +101,7 @@ class Session:
             self._catch_signals(stack, loop)
             await loop.run(driver, lambda: self._is_over(driver, result))
             result.id = driver.names.get(result.run, "")
+            result.failures = driver.failures
             return result
 
     def _is_over(self, driver: Driver, result: Result) -> bool:

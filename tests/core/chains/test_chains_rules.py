@@ -8,7 +8,7 @@ from chain_replay import Run, results_of
 from tradewind.core.chains import Generator, ProgramError, prepare
 from tradewind.model.action import Derived, Function, Json, Limits, Output, Ref, Shell
 from tradewind.model.expression import resolve
-from tradewind.model.program import Loop, Parameter, Program, Retries, Step
+from tradewind.model.program import Kind, Loop, Parameter, Program, Retries, Step
 from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.workflow import Retry
 
@@ -136,7 +136,51 @@ def test_a_chain_is_as_patient_as_its_most_patient_step_and_lasts_as_long_as_all
     assert chain.kind == "a+b"
 
 
+def test_the_worker_is_given_no_more_than_an_expression_looks_up() -> None:
+    first = step("a-b", outputs={"out": Output("o"), "other": Output("p")})
+    uses = Step("b", action=Shell("x {{ basename(steps['a-b'].out) + params.n + item.x }}"))
+    loop = Step("l", steps=(first, uses), loop=Loop([{"x": "!", "y": 2}]))
+    (chain,) = Generator(Program("p", (loop,), {"n": Parameter("1"), "m": Parameter(2)}), {"n": "1", "m": 2}).begin()
+    (derived,) = chain.calls[1].inputs.values()
+    assert isinstance(derived, Derived)
+    assert derived.names == {
+        "steps": {"a-b": {"out": Ref("a-b[0]", "out")}},
+        "params": {"n": "1"},
+        "item": {"x": "!"},
+    }
+    assert resolve(derived, {"a-b[0]": {"out": "/f/o"}}) == "o1!"
+
+
+def test_an_expression_over_a_skipped_step_and_one_that_has_not_run_waits_for_both() -> None:
+    skipped = step("b", "a", when=False)
+    either = Step("c", action=Shell("x {{ default(b.out, a.out) }}"))
+    assert chains(step("a"), skipped, either) == [["a"], ["c"]]
+
+
+def test_a_skipped_step_in_the_middle_of_a_chain_is_passed_over() -> None:
+    assert chains(step("a"), step("b", "a", when=False), step("c", needs=("b",))) == [["a", "c"]]
+
+
+def test_inputs_that_are_not_known_yet_can_be_computed_with_in_the_command() -> None:
+    uses = Step("b", action=Shell("x {{ f }} {{ stem(f) }} {{ f[0] }}"), inputs={"f": "{{ a.out }}"})
+    (chain,) = Generator(Program("p", (step("a"), uses)), {}).begin()
+    assert resolve(chain.calls[1].inputs, {"a": {"out": "/f/o.txt"}}) == {"f": "/f/o.txt", "_1": "o", "_2": "/"}
+
+
 # What goes wrong
+
+
+def test_outputs_of_a_program_that_have_no_value_are_a_fault() -> None:
+    run = Run(Program("p", (step("a"),), outputs={"x": "{{ a.out + 1 }}"}), {}).complete(reload=True)
+    ((where, reason),) = run.generator.faults
+    assert (where, "outputs.x" in reason, run.generator.is_done) == ("", True, False)
+
+
+def test_an_included_program_checks_what_it_is_given() -> None:
+    included = Program("q", (step("a"),), {"n": Parameter(required=True, kind=Kind.INT)})
+    program = Program("p", (Step("s", include="q", inputs={"n": "{{ [1] }}"}),), includes={"q": included})
+    run = Run(program, {})
+    assert [fault.reason for fault in run.generator.faults] == ["the parameter 'n' must be a whole number, not a list"]
 
 
 def faults(*steps: Step, given: Mapping[str, Mapping[str, Json]] | None = None) -> Sequence[tuple[str, str]]:

@@ -13,8 +13,8 @@ def notes(study: Study, extent: Extent) -> list[str]:
     found = [readings(study), arrivals(study), many(study), LEFT_OUT, LIVE]
     if extent != FULL:
         found.append(
-            f"A quick run: {extent.draws[0]} and {extent.draws[1]} draws instead of {FULL.draws[0]} and {FULL.draws[1]},"
-            f" and {extent.scale.chains:,} chains on {study.scale.agents} agents in experiment 3."
+            f"A quick run: {extent.draws[0]} and {extent.draws[1]} draws, not {FULL.draws[0]} and {FULL.draws[1]}, and"
+            f" {extent.scale.chains:,} chains on {study.scale.agents} agents in experiment 3."
         )
     return found
 
@@ -59,7 +59,7 @@ def many(study: Study) -> str:
 
 LEFT_OUT = (
     "Not simulated: the time that placing a chain takes, and the gaps between chains that the author saw in the old"
-    " system and not in the new one, which are part of the paper's comparison. In experiment 3 every agent is a machine of"
-    " its own and all are created at once, where the paper creates VMs of 125 agents one after the other."
+    " system and not in the new one, which are part of the paper's comparison. In experiment 3 every agent is a machine"
+    " of its own and all are created at once, where the paper creates VMs of 125 agents one after the other."
 )
 LIVE = "The live part (real processes, at reduced size) is not run here."

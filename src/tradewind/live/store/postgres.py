@@ -52,6 +52,11 @@ _SETTINGS: LiteralString = """
 """
 """The last one ends the transaction of a leader that is frozen, for which a new leader would have to wait."""
 
+_SNAPSHOT: LiteralString = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0"
+)
+"""Nobody waits for who only reads, and reading a large store takes a while."""
+
 _SYNCHRONOUS: dict[str, LiteralString] = {
     "strict": "SET synchronous_commit = on",
     "relaxed": "SET synchronous_commit = off",
@@ -92,7 +97,7 @@ class PostgresSession:
 
     def snapshot(self, work: Callable[[], T]) -> T:
         """Do some reading as of one instant."""
-        return self._patiently(lambda: self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work))
+        return self._patiently(lambda: self._run(_SNAPSHOT, work))
 
     def fetch(self, statement: str, **values: Any) -> Rows:
         """The rows that a statement gives."""

@@ -2,7 +2,8 @@
 
 Rents machines within a budget per interval without knowing any run time: how many tasks the machines of each type have
 completed of late decides in which proportion they are held, and tokens walked through the graph decide how many.
-Follows section 3.3 of Ilyushkin et al., Cluster 2019, step by step; work is placed at once by `FirstIdle`.
+Follows section 3.3 of Ilyushkin et al., Cluster 2019, step by step; work is placed at once by `FirstIdle`. Beyond the
+paper, work that only some types can run always finds one of them in the target.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from tradewind.policies.budget.throughput import (
     exponential_average,
     moving_average,
 )
+from tradewind.policies.parts.capable import with_capable
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.parts.returning import expiring
 from tradewind.policies.parts.tokens import Waves, token_waves
@@ -74,6 +76,8 @@ class Pfa:
                 target = scale_down(profile, demand)
             else:
                 target = inflate(profile, demand, budget, prices, limits)
+            groups = {frozenset(kind.index for kind in kinds) for kinds in {unit.kinds for unit in pool.eligible()}}
+            target = with_capable(target, groups, prices, budget)
         because = f"{demand} machines for {waves.tasks} tasks ahead; the budget pays for {sum(profile)} in proportion"
         return demand, target, because
 

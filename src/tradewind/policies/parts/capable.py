@@ -1,0 +1,32 @@
+"""Seeing to it that no work starves: whatever waits needs at least one machine that can run it.
+
+The budget papers assume that every machine can run every task. Where tasks ask for capabilities or amounts that only
+some types offer, a profile made of others would leave them waiting for ever.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tradewind.model.units import Money
+
+
+def with_capable(
+    target: Sequence[int], groups: Iterable[frozenset[int]], prices: Sequence[Money], budget: Money
+) -> list[int]:
+    """A target raised so that each group of types has a machine, at the cost of others where money is short."""
+    numbers = list(target)
+    kept: set[int] = set()
+    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):  # the choosy first
+        if any(numbers[kind] for kind in group):
+            kept |= {kind for kind in group if numbers[kind]} if len(group) == 1 else set()
+            continue
+        cheapest = min(group, key=lambda kind: (prices[kind], kind))
+        if prices[cheapest] > budget:
+            continue
+        numbers[cheapest] = 1
+        kept.add(cheapest)
+    cost = sum(number * price for number, price in zip(numbers, prices, strict=True))
+    for kind in sorted(range(len(numbers)), key=lambda kind: (-prices[kind], kind)):
+        while cost > budget and numbers[kind] > (1 if kind in kept else 0):
+            numbers[kind] -= 1
+            cost -= prices[kind]
+    return numbers
