@@ -16,6 +16,7 @@ from tradewind.model.command import (
     Dropped,
     Eligible,
     Ended,
+    Grown,
     Kill,
     Refunded,
     Refused,
@@ -235,6 +236,11 @@ class Audit:
         else:
             self._unfit.add(record.seq)
             self._doom(run, "failed")
+
+    def _on_grown(self, record: Grown) -> None:
+        run = self.runs[record.run]
+        added = run.units[-record.tasks :]
+        assert added == list(range(record.first, record.first + record.tasks))
 
     def _on_reprioritised(self, record: Reprioritised) -> None:
         run = self._open_run(record.run, record.seq)

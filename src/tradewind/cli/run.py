@@ -209,7 +209,7 @@ def _report(result: Result, watching: Watching, folder: Path, console: Console, 
     for failure in result.failures:
         _show_failure(failure, console)
     meter = watching.meter
-    took = max((run.ended - run.submitted for run in meter.runs if run.ended is not None), default=0)
+    took = meter.end - meter.begin
     cost = figures["cost_total"]
     console.print(
         f"{result.status}: {meter.finished} chains in {show_duration(took)}"

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tradewind.core.state import State
-from tradewind.model.command import Acquire, Admitted, Charged, Command, Cut, Eligible, Ended, Refunded, Start
+from tradewind.model.command import Acquire, Admitted, Charged, Command, Cut, Eligible, Ended, Grown, Refunded, Start
 from tradewind.model.event import Event, Extended, Failed, Finished, Submitted
 from tradewind.model.units import SECOND, UNIT
 
@@ -17,7 +17,7 @@ Record = Event | Command
 Sink = Callable[[Record], None]
 
 _SCALES = dict.fromkeys(("until", "ideal", "deadline"), SECOND) | dict.fromkeys(("amount", "budget"), UNIT)
-_NAMED_TENANTS = {Acquire, Admitted, Eligible, Ended, Charged, Refunded, Cut}
+_NAMED_TENANTS = {Acquire, Admitted, Grown, Eligible, Ended, Charged, Refunded, Cut}
 _NAMED_KINDS = {Acquire, Cut}
 _NAMED_TASKS = {Start, Finished, Failed}
 

@@ -20,6 +20,7 @@ from tradewind.model.command import (
     Cut,
     Eligible,
     Ended,
+    Grown,
     Kill,
     Refunded,
     Refused,
@@ -97,7 +98,6 @@ class Meter:
             TenantMeter(pool.tenant, Gap(self._limit), [Level() for _ in kinds], [Level() for _ in kinds])
             for pool in pools
         ]
-        self.runs: list[RunMeter] = []
         self.begin: Time = 0
         """When the first thing happened."""
         self.end: Time = 0
@@ -109,7 +109,10 @@ class Meter:
         self.lost = 0
         self.cuts = 0
         self.refused: list[str] = []
+        self._runs: dict[int, RunMeter] = {}
         self._firsts: list[int] = []
+        """Numbers from which on units belong to the run at the same place below; they only grow."""
+        self._owners: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}
         """Tenant and type of each machine held."""
         self._up: set[int] = set()
@@ -118,6 +121,7 @@ class Meter:
         """By machine: which attempt of which unit runs there."""
         self._observers: dict[type, Callable[[Any], None]] = {
             Admitted: self._admitted,
+            Grown: self._grown,
             Refused: lambda record: self.refused.append(f"{record.workflow}: {record.reason}"),
             Eligible: lambda record: self.tenants[record.tenant].gap.change(record.at, record.change, 0),
             Ended: self._ended,
@@ -134,6 +138,11 @@ class Meter:
             Refunded: self._refunded,
             Cut: self._cut,
         }
+
+    @property
+    def runs(self) -> list[RunMeter]:
+        """All runs, in order of submission."""
+        return list(self._runs.values())
 
     @property
     def size(self) -> int:
@@ -157,20 +166,32 @@ class Meter:
                 level.since = begin
 
     def _admitted(self, record: Admitted) -> None:
-        self._firsts.append(record.first)
-        self.runs.append(
-            RunMeter(record.tenant, record.workflow, record.tasks, record.at, record.ideal, record.deadline)
+        self._own(record.first, record.run)
+        self._runs[record.run] = RunMeter(
+            record.tenant, record.workflow, record.tasks, record.at, record.ideal, record.deadline
         )
 
+    def _grown(self, record: Grown) -> None:
+        self._own(record.first, record.run)
+        run = self._runs.get(record.run)
+        if run is not None:
+            run.tasks += record.tasks
+
+    def _own(self, first: int, run: int) -> None:
+        self._firsts.append(first)
+        self._owners.append(run)
+
     def _ended(self, record: Ended) -> None:
-        run = self.runs[record.run]
-        run.ended, run.status = record.at, record.status
+        run = self._runs.get(record.run)  # a log may begin in the middle of a run
+        if run is not None:
+            run.ended, run.status = record.at, record.status
         self.end = max(self.end, record.at)
 
     def _start(self, record: Start) -> None:
         self.attempts += 1
-        run = self.runs[bisect_right(self._firsts, record.unit) - 1]
-        if run.started is None:
+        place = bisect_right(self._firsts, record.unit) - 1
+        run = self._runs.get(self._owners[place]) if place >= 0 else None
+        if run is not None and run.started is None:
             run.started = record.at
         running = self._running[record.machine]
         if not running:
@@ -231,7 +252,8 @@ class Meter:
             self.tenants[tenant].allocated[kind].change(at, -1)
 
     def _charged(self, record: Charged) -> None:
-        self.tenants[record.tenant].spend(record.at, self._places[record.machine][1], record.amount)
+        _, kind = self._places.get(record.machine, (0, 0))
+        self.tenants[record.tenant].spend(record.at, kind, record.amount)
 
     def _refunded(self, record: Refunded) -> None:
         self.tenants[record.tenant].refunded += record.amount

@@ -7,7 +7,7 @@ from tradewind.core.machine_events import MachineEvents
 from tradewind.core.transitions import UNIT_TABLE, UnitState, UnitStep
 from tradewind.core.turn import NOBODY, RESUME
 from tradewind.core.work import READY, RUNNING, Need, Run, Unit, ideal_makespan
-from tradewind.model.command import Admitted, Eligible, Ended, Kill, Refused
+from tradewind.model.command import Admitted, Eligible, Ended, Grown, Kill, Refused
 from tradewind.model.event import Cancelled, Extended, Failed, Finished, Reprioritised, Submitted
 from tradewind.model.requirement import Requirement, amounts_of
 from tradewind.model.workflow import Task
@@ -61,6 +61,8 @@ class WorkEvents(MachineEvents):
             self._stop(run, "failed")
         elif event.tasks and not run.is_stopping:
             units = self._add_units(run, event.tasks, needs, ((),) * len(event.tasks))
+            first, pool = units[0].id, run.pool.index
+            self._out.append(Grown(self.state.now, self._cause, run.id, pool, first, len(units)))
             self._free(units, run)
             if self.policy.scaler.on_arrival:
                 self._scale()

@@ -74,6 +74,17 @@ class Admitted(NamedTuple):
     deadline: Time | None
 
 
+class Grown(NamedTuple):
+    """A run has gained units, numbered from `first`."""
+
+    at: Time
+    cause: int
+    run: int
+    tenant: int
+    first: int
+    tasks: int
+
+
 class Refused(NamedTuple):
     """A workflow that no machine type can ever run has not been taken in."""
 
@@ -146,5 +157,5 @@ class Dropped(NamedTuple):
     because: str
 
 
-Notice: TypeAlias = Admitted | Refused | Eligible | Ended | Charged | Refunded | Cut | Dropped
+Notice: TypeAlias = Admitted | Grown | Refused | Eligible | Ended | Charged | Refunded | Cut | Dropped
 Command: TypeAlias = Acquire | Release | Start | Kill | Wake | Notice

@@ -83,6 +83,26 @@ def test_an_unknown_name_in_a_command_stops_it(rig: Rig, machine: int) -> None:
     assert (broke.cause, broke.reason) == ("start", "the command names {{ nme }}, but there is no such input")
 
 
+def test_an_input_that_is_no_json_stops_only_its_order(rig: Rig, machine: int) -> None:
+    fine, bad = shell("true"), shell("true", inputs={"x": object()})
+    orders = [
+        Order("run", 900_000 + index, 1, machine, "chain", (call,), str(rig.root / f"json{index}"))
+        for index, call in enumerate((fine, bad, fine))
+    ]
+    rig.engine.start(orders)
+    assert rig.expect(Broke)[:5] == (900_001, 1, machine, "start", "an input is not JSON")
+    assert {rig.expect(Done).unit for _ in range(2)} == {900_000, 900_002}
+
+
+def test_what_nobody_thought_of_breaks_one_attempt(rig: Rig, machine: int) -> None:
+    order = Order("run", 900_003, 1, machine, "chain", (shell("true"),), str(rig.root) + "/null\0")
+    rig.engine.start([order])
+    broke = rig.expect(Broke)
+    assert (broke.unit, broke.cause) == (900_003, "error")
+    assert "embedded null byte" in broke.reason
+    rig.done(machine, shell("true"))
+
+
 def test_a_very_long_command_runs(rig: Rig, machine: int) -> None:
     _, done = rig.done(machine, shell("echo " + "x" * 300_000 + " | wc -c", outputs=STDOUT))
     assert done.results["task"]["text"].strip() == "300001"

@@ -100,6 +100,14 @@ def test_a_killed_keeper_takes_its_workers_along_and_is_replaced(rig: Rig) -> No
     rig.done(rig.machine(), shell("true"))
 
 
+def test_a_killed_keeper_takes_a_frozen_worker_along(rig: Rig) -> None:
+    run, pids = _busy(rig, rig.machine())
+    os.kill(pids[0], signal.SIGSTOP)
+    os.kill(_keeper(), signal.SIGKILL)
+    rig.expect(Down, 3.0)
+    assert gone(lambda: processes_of(run) or [pid for pid in pids if alive(pid)], 3.0)
+
+
 def test_a_released_machine_leaves_nothing(rig: Rig) -> None:
     machine = rig.machine()
     run, pids = _busy(rig, machine)

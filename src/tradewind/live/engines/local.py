@@ -6,11 +6,14 @@ frozen takes nobody for dead. A keeper (`tradewind.live.worker.keeper`) sees to 
 """
 
 import asyncio
+import os
 import random
 import select
+import signal
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +34,13 @@ PATIENCE = 10.0
 class _Machine:
     """A machine that is held."""
 
-    __slots__ = ("boot", "link", "number", "outbox", "quiet")
+    __slots__ = ("boot", "link", "number", "outbox", "pid", "quiet")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.boot: asyncio.TimerHandle | None = None
         self.link: Link | None = None
+        self.pid = 0
         self.outbox: list[tuple[Any, ...]] = []
         self.quiet = 0
         """Heartbeats since it was last heard."""
@@ -106,12 +110,15 @@ class LocalEngine:
     def start(self, orders: Sequence[Order]) -> None:
         """Send orders to their workers; a machine that is not held is reported as gone."""
         machines, root = self._machines, self._root
+        missing = set()
         for order in orders:
             held = machines.get(order.machine)
             if held is None or held.link is None:
-                self._report(Down(order.machine, "there is no such machine"))
+                missing.add(order.machine)
             else:
                 self._send(held, ("run", pack(order, root)))
+        for machine in sorted(missing):
+            self._report(Down(machine, "there is no such machine"))
 
     def kill(self, unit: int, attempt: int, machine: int) -> None:
         """Have an attempt ended, unless its machine is gone anyway."""
@@ -168,8 +175,10 @@ class LocalEngine:
                 elif verb == "broke":
                     _, unit, attempt, cause, reason, call, tail, cpu, memory = message
                     self._report(Broke(unit, attempt, machine, cause, reason, call, tail, Usage(cpu, memory)))
-                elif verb == "up" and machine in self._machines:
-                    self._report(Up(machine))
+                elif verb == "up":
+                    held.pid = message[1]
+                    if machine in self._machines:
+                        self._report(Up(machine))
 
     def _lose(self, held: _Machine, reason: str) -> None:
         """A worker is gone, or might as well be."""
@@ -192,7 +201,11 @@ class LocalEngine:
             held.link = None
 
     def _keeper_lost(self) -> None:
-        """Without its parent every worker ends; the next machine gets a new one."""
+        """Without its parent every worker ends, if it can; the next machine gets a new one."""
+        for held in (*self._machines.values(), *self._leaving.values()):
+            if held.pid:
+                with suppress(OSError):
+                    os.kill(held.pid, signal.SIGCONT)  # a frozen one could not hear that it should end
         if self._keeper is not None:
             self._keeper.forget()
             self._keeper = None
@@ -226,8 +239,21 @@ class LocalEngine:
         waiting, self._waiting = self._waiting, []
         for held in waiting:
             messages, held.outbox = held.outbox, []
-            if held.link is not None and not held.link.write(frame(messages)):
+            if held.link is not None and not held.link.write(self._framed(held, messages)):
                 self._loop.add_writer(held.link.socket, self._write, held)
+
+    def _framed(self, held: _Machine, messages: list[tuple[Any, ...]]) -> bytes:
+        try:
+            return frame(messages)
+        except ValueError:  # an order holds something that is not JSON: the others must not suffer
+            frames = []
+            for message in messages:
+                try:
+                    frames.append(frame([message]))
+                except ValueError:
+                    _, unit, attempt, *_ = message[1]
+                    self._report(Broke(unit, attempt, held.number, "start", "an input is not JSON"))
+            return b"".join(frames)
 
     def _write(self, held: _Machine) -> None:
         if held.link is not None and held.link.write():

@@ -269,8 +269,8 @@ class Attempt:
 
     def _fail(self, failure: Failure) -> None:
         self._failure = failure
-        if self._tool:
-            self._worker.children[containers.remove(self._tool, f"tradewind={self.key}")] = None
+        if self._tool and (cleaner := containers.remove(self._tool, f"tradewind={self.key}")):
+            self._worker.children[cleaner] = None
         self._end()
 
     def _end(self) -> None:

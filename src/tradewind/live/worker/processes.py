@@ -108,6 +108,8 @@ def kill(pid: int, how: int) -> None:
 
 def kill_group(pid: int, how: int) -> None:
     """Send a signal to the process group of a child that leads one."""
+    if pid <= 1:
+        raise ValueError(f"{pid} is no child's process group")  # 0 is our own, -1 is everybody
     try:
         os.killpg(pid, how)
     except (ProcessLookupError, PermissionError):

@@ -29,7 +29,7 @@ class Demand:
         for unit in pool.active():
             active += 1
             if unit.is_ready:
-                able = frozenset(kind.index for kind in view.kinds if kind.type.offers(unit.task.requirement))
+                able = frozenset(kind.index for kind in unit.kinds)
                 lacking[able] = lacking.get(able, 0) + 1
         surplus = sum(f.kind.type.slots * len(f.machines) for f in pool.fleets) - active
         machines = (machine for fleet in pool.fleets for machine in fleet.machines.values())
