@@ -57,3 +57,19 @@ def test_the_policy_of_the_how_to_runs() -> None:
     Simulation(Scenario((), MACHINES), work, offer.build(offer.parameters())).run(log.append)
     assert [record.status for record in log if isinstance(record, Ended)] == ["done"]
     assert {record.because for record in log if isinstance(record, Acquire)} == {"10 active tasks"}
+
+
+def test_the_files_of_the_reference_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    workflow, machines, scenario = blocks("files.md", "yaml")
+    (tmp_path / "montage.yaml").write_text("tasks: {a: {runtime: 1m}}")
+    (tmp_path / "other.json").write_text('{"tasks": {"a": {"runtime": 60}}}')
+    for name, text in (("align.yaml", workflow), ("machines.yaml", machines), ("scenario.yaml", scenario)):
+        (tmp_path / name).write_text(text)
+    for command in (
+        "validate align.yaml --machines machines.yaml",
+        "validate machines.yaml scenario.yaml",
+        "simulate scenario.yaml",
+    ):
+        done = CliRunner().invoke(application(), shlex.split(command))
+        assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception}"

@@ -80,7 +80,7 @@ def test_inputs_are_exported(rig: Rig, machine: int) -> None:
 
 def test_an_unknown_name_in_a_command_stops_it(rig: Rig, machine: int) -> None:
     _, broke = rig.broke(machine, shell("echo {{ nme }}", inputs={"name": 1}))
-    assert (broke.cause, broke.reason) == ("start", "the command names {{ nme }}, but there is no such input")
+    assert (broke.cause, broke.reason) == ("start", "the command asks for the input 'nme', which is not given")
 
 
 def test_an_input_that_is_no_json_stops_only_its_order(rig: Rig, machine: int) -> None:

@@ -1,5 +1,6 @@
 """Limits of time, silence, memory and output, and attempts that do not want to end."""
 
+import os
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tradewind.live.port import Broke, Done
 
 MODULE = "engine_functions"
 HOARD = "python3 -c 'b = bytearray(200_000_000); b[::4096] = b[::4096]; import time; time.sleep(30)'"
+ODD = f"100.{os.getpid()}"
 STUBBORN = "trap '' TERM; echo up; while :; do sleep 0.1; done"
 
 
@@ -100,7 +102,7 @@ def test_a_flood_is_bounded_while_it_lasts(rig: Rig, machine: int) -> None:
         "sleep 100 &",
         "setsid sleep 100 &",
         "(setsid sh -c 'sleep 100 & sleep 100 & wait' &)",
-        "env -i setsid sleep 100.25 & sleep 0.2",
+        f"env -i setsid sleep {ODD} & sleep 0.2",
         "nohup sh -c \"trap '' TERM HUP; sleep 100; sleep 100\" >/dev/null 2>&1 &",
     ],
 )
@@ -108,7 +110,7 @@ def test_what_forks_away_is_killed_when_the_attempt_ends(rig: Rig, machine: int,
     order = rig.start(machine, shell(command))
     rig.expect(Done)
     assert processes_of(order.run) == []
-    assert _with_words("sleep", "100.25") == []
+    assert _with_words("sleep", ODD) == []
 
 
 def test_what_forked_away_from_one_attempt_does_not_harm_another(rig: Rig, machine: int) -> None:

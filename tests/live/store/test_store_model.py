@@ -2,10 +2,11 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from store_places import new_database, running_server
@@ -16,6 +17,9 @@ from tradewind.live.store.memory import MemoryStore
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Changes, Lease
 from tradewind.live.store.rows import AttemptRow, ChargeRow, MachineRow, RunChange, UnitChange, UnitRow
+
+SETTINGS: Any = {"stateful_step_count": 20, "phases": (Phase.explicit, Phase.generate)}
+"""Without shrinking, which takes many minutes over a database; add `Phase.shrink` to look into a failure."""
 
 text = st.text(max_size=12)
 json = st.recursive(
@@ -179,7 +183,7 @@ def _empty(where: str) -> None:
 
 
 def test_sqlite_is_as_its_model() -> None:
-    run_state_machine_as_test(StoreMachine, settings=settings(max_examples=25, stateful_step_count=20))
+    run_state_machine_as_test(StoreMachine, settings=settings(max_examples=25, **SETTINGS))
 
 
 def test_postgres_is_as_its_model() -> None:
@@ -188,4 +192,4 @@ def test_postgres_is_as_its_model() -> None:
     class InPostgres(StoreMachine):
         where = new_database()
 
-    run_state_machine_as_test(InPostgres, settings=settings(max_examples=10, stateful_step_count=20))
+    run_state_machine_as_test(InPostgres, settings=settings(max_examples=10, **SETTINGS))

@@ -56,4 +56,5 @@ class Strays:
 
     def _owners_of(self, pid: int) -> set[str]:
         key = self.sessions.get(processes.session(pid)) or processes.variable(pid, _MARK)
-        return {key} if key in self.alive or key in self.sessions.values() else set(self.alive)
+        candidates = self.alive.union(self.sessions.values())  # some may just be ending
+        return {key} if key in candidates else candidates
