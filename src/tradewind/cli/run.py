@@ -10,6 +10,7 @@ import yaml
 from rich.console import Console
 
 from tradewind.cli.watching import Watching
+from tradewind.core.log import SinkFor
 from tradewind.core.summary import summarise
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import load, load_machines
@@ -26,7 +27,6 @@ from tradewind.model.units import MINUTE, SECOND, parse_duration, parse_money, s
 from tradewind.model.workflow import Workflow
 from tradewind.policies.registry import build
 from tradewind.sim.logfile import log_to
-from tradewind.sim.simulate import SinkFor
 
 _EXIT = {"done": 0, "nothing": 0, "failed": 1, "cancelled": 1, "refused": 5, "interrupted": 130}
 _BUDGET, _LATE = 3, 4

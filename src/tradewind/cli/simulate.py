@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tradewind.cli.progress import following
 from tradewind.cli.summary import summary_table
+from tradewind.core.log import SinkFor
 from tradewind.core.series import Series
 from tradewind.core.state import State
 from tradewind.formats.errors import FormatError
@@ -25,7 +26,7 @@ from tradewind.pictures.timeline import draw_timeline
 from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
 from tradewind.sim.logfile import log_to
-from tradewind.sim.simulate import Outcome, SinkFor
+from tradewind.sim.simulate import Outcome
 from tradewind.sim.simulate import simulate as run_scenario
 from tradewind.sim.workload import submissions
 

@@ -10,6 +10,7 @@ from tradewind.formats.errors import FormatError, FormatErrors
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document, load, load_machines
 from tradewind.model.machine import MachineType
+from tradewind.model.program import Program
 from tradewind.model.scenario import Generated, Scenario
 from tradewind.model.workflow import Workflow
 
@@ -74,6 +75,8 @@ def _content(document: Document) -> dict[str, Any]:
                 "tenants": len(scenario.tenants),
                 "policy": scenario.policy,
             }
+        case Program() as program:
+            return {"kind": "program", "steps": len(program.steps), "parameters": len(program.parameters)}
         case machines:
             return {"kind": "machines", "machine types": len(machines)}
 

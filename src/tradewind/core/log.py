@@ -15,6 +15,8 @@ from tradewind.model.units import SECOND, UNIT
 
 Record = Event | Command
 Sink = Callable[[Record], None]
+SinkFor = Callable[[State], Sink]
+"""Makes a sink once the state is there whose names it needs."""
 
 _SCALES = dict.fromkeys(("until", "ideal", "deadline"), SECOND) | dict.fromkeys(("amount", "budget"), UNIT)
 _NAMED_TENANTS = {Acquire, Admitted, Grown, Eligible, Ended, Charged, Refunded, Cut}

@@ -1,22 +1,18 @@
 """Simulating a scenario from end to end, and what comes of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from tradewind.core.log import Record, Sink
+from tradewind.core.log import Record, Sink, SinkFor
 from tradewind.core.metrics import Meter
-from tradewind.core.state import State
 from tradewind.core.summary import summarise
 from tradewind.model.scenario import Scenario, Submission
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 from tradewind.sim.stopwatch import Stopwatch
 from tradewind.sim.workload import submissions
-
-SinkFor = Callable[[State], Sink]
-"""Makes a sink once the state is there whose names it needs."""
 
 
 @dataclass(frozen=True, slots=True)

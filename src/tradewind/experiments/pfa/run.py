@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import cycle
 from statistics import fmean
 
-from tradewind.core.log import Sink
+from tradewind.core.log import Sink, SinkFor
 from tradewind.core.series import Curves, Series
 from tradewind.core.state import State
 from tradewind.experiments.parallel import run_jobs
@@ -38,7 +38,7 @@ from tradewind.model.scenario import Submission
 from tradewind.model.units import SECOND, Time
 from tradewind.sim.arrivals import arrive
 from tradewind.sim.generators.pfa import pfa_workload
-from tradewind.sim.simulate import Outcome, SinkFor, simulate
+from tradewind.sim.simulate import Outcome, simulate
 from tradewind.sim.workload import work as work_of
 
 Step = Callable[[str], None]

@@ -42,8 +42,10 @@ class Keeper:
         poll = select.poll()
         poll.register(self._engine, select.POLLIN)
         poll.register(self._alarm.fileno(), select.POLLIN)
-        ends = None
+        ends, prepared = None, False
         while ends is None or (self._left() and time.monotonic() < ends + PATIENCE):
+            if not prepared and not poll.poll(0):
+                prepared = _prepare()
             ready = [file for file, _ in poll.poll(None if ends is None else 100)]
             self._alarm.clear()
             if self._engine.fileno() in ready and not self._read():
@@ -128,6 +130,16 @@ class Keeper:
 
     def _left(self) -> bool:
         return bool(self._machines or processes.own_children(self._pid))
+
+
+def _prepare() -> bool:
+    """Load, when there is nothing to do, what workers would otherwise each load with their first such command."""
+    import json  # noqa: F401, PLC0415
+
+    import tradewind.model.shell  # noqa: F401, PLC0415
+
+    gc.freeze()  # keeps pages shared with the workers
+    return True
 
 
 def keep(engine: socket.socket) -> None:
