@@ -15,7 +15,7 @@ from tradewind.live.store.memory import MemoryStore
 from tradewind.live.store.port import Store
 
 CHILD = Path(__file__).with_name("store_child.py")
-KILLS = {"sqlite": 8, "postgres": 3}
+KILLS = {"sqlite": 8, "postgres": 2}
 
 
 @pytest.mark.parametrize("kind", DATABASES)

@@ -18,7 +18,7 @@ from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Changes, Lease
 from tradewind.live.store.rows import AttemptRow, ChargeRow, MachineRow, RunChange, UnitChange, UnitRow
 
-SETTINGS: Any = {"stateful_step_count": 20, "phases": (Phase.explicit, Phase.generate)}
+SETTINGS: Any = {"stateful_step_count": 15, "phases": (Phase.explicit, Phase.generate)}
 """Without shrinking, which takes many minutes over a database; add `Phase.shrink` to look into a failure."""
 
 text = st.text(max_size=12)

@@ -71,16 +71,15 @@ class Extent:
     rounds: int = 3
     """How often decisions are timed: with one round the ratio of two policies strays by a quarter, with three by 5%."""
     everywhere: bool = True
-    """Whether PFA's further smoothing parameters are tried at every budget, or at the baseline only."""
+    """Whether all variants run in every setting, or those beyond the main ones at the baseline only."""
 
     def grid(self) -> list[tuple[Setting, Variant]]:
         """Which policies run in which setting."""
-        further = {*PFAS} - {*MAIN}
         return [
             (setting, variant)
             for setting in SETTINGS
             for variant in VARIANTS
-            if self.everywhere or setting == BASELINE or variant not in further
+            if self.everywhere or setting == BASELINE or variant in MAIN
         ]
 
 

@@ -143,7 +143,8 @@ class MemoryStore:
                 return chain.from_iterable(coding.unpack(payload) for _, payload in batches)
             if run not in self._runs:
                 return iter(())
-            return coding.records_of(run, self._runs[run][7], batches)
+            submitted, ended = self._runs[run][6:8]
+            return coding.records_of(run, ended, [batch for batch in batches if batch[0] >= submitted])
 
     def prune(self, *, before: Time, keep: int = 0, interval: Duration = DAY) -> Pruned:
         """Forget runs that ended before a time."""
