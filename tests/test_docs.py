@@ -73,3 +73,16 @@ def test_the_files_of_the_reference_are_valid(tmp_path: Path, monkeypatch: pytes
     ):
         done = CliRunner().invoke(application(), shlex.split(command))
         assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception}"
+
+
+def test_the_run_how_to_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reads.yaml").write_text(blocks("howto/run-for-real.md", "yaml")[0])
+    (tmp_path / "machines.yaml").write_text("machines: {small: {price: 1, limit: 4}}")
+    commands = re.findall(r"^\$ tradewind (.*)$", (DOCS / "howto/run-for-real.md").read_text(), re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands[:3]:
+        done = CliRunner().invoke(application(), shlex.split(command))
+        assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception}"
+    last = next((tmp_path / ".tradewind" / "runs").glob("*/total/1/out"))
+    assert last.read_text() == "6\n"

@@ -146,6 +146,8 @@ class Fleet:
             self._offer_by_age(self._by_age, machine)
         group = self.groups.get(free)
         if group is None:
+            if len(self.groups) > 16 + 2 * len(self.machines):  # mostly mixtures that are over
+                self._forget_mixtures()
             self.groups[free] = [machine.id]
             self.pool.openings += 1
             return
@@ -239,6 +241,15 @@ class Fleet:
         if machine is None or machine.free != free or machine.idle_since != key >> _ID_BITS:
             return None
         return machine if machine.state == IDLE or machine.state == BUSY else None
+
+    def _forget_mixtures(self) -> None:
+        """Drop the groups of mixtures that no machine runs any more, for no demand may ever meet them."""
+        present = {machine.free for machine in self.machines.values()}
+        for free in [free for free in self.groups if free not in present]:
+            del self.groups[free]
+            self.pool.openings -= 1
+        if self._by_age is not None:
+            self._by_age = {free: group for free, group in self._by_age.items() if free in present}
 
     def _account(self, now: Time) -> None:
         self._area = self.machine_time(now)

@@ -105,6 +105,7 @@ def test_a_flood_is_bounded_while_it_lasts(rig: Rig, machine: int) -> None:
         f"env -i setsid sleep {ODD} & sleep 0.2",
         "nohup sh -c \"trap '' TERM HUP; sleep 100; sleep 100\" >/dev/null 2>&1 &",
     ],
+    ids=["child", "session", "grandchildren", "no-environment", "stubborn"],
 )
 def test_what_forks_away_is_killed_when_the_attempt_ends(rig: Rig, machine: int, command: str) -> None:
     order = rig.start(machine, shell(command))

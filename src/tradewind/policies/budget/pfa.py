@@ -24,7 +24,7 @@ from tradewind.policies.parts.capable import with_capable
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.parts.returning import expiring
 from tradewind.policies.parts.tokens import Waves, token_waves
-from tradewind.policies.protocol import Offer, Policy, Pool, Rent, Return, Scaling, View
+from tradewind.policies.protocol import Fleet, Machine, Offer, Policy, Pool, Rent, Return, Scaling, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,10 @@ def _budget(pool: Pool, prices: list[Money], limits: list[int]) -> Money:
 
 def _move_towards(view: View, pool: Pool, target: list[int], because: str) -> Iterator[Scaling]:
     """Return idle machines above the target, then rent what is missing from it, cheapest type first."""
-    for fleet in pool.fleets:
-        surplus = len(fleet.machines) - target[fleet.kind.index]
-        for machine in list(expiring(fleet.machines.values(), view.now, view.interval))[: max(0, surplus)]:
-            yield Return(machine, because)
+    with view.phase("move"):
+        surplus = [machine for fleet in pool.fleets for machine in _surplus(view, fleet, target[fleet.kind.index])]
+    for machine in surplus:
+        yield Return(machine, because)
     for kind in sorted(view.kinds, key=lambda kind: (view.worth(pool, kind), kind.index)):
         missing = target[kind.index] - len(pool.fleets[kind.index].machines)
         if missing > 0:
@@ -115,6 +115,12 @@ def _move_towards(view: View, pool: Pool, target: list[int], because: str) -> It
             number = min(missing, view.affordable(pool) // price if price else missing)
             if number > 0:
                 yield Rent(pool, kind, number, because)
+
+
+def _surplus(view: View, fleet: Fleet, wanted: int) -> list[Machine]:
+    """Idle machines beyond what is wanted whose paid time is about to end."""
+    beyond = len(fleet.machines) - wanted
+    return list(expiring(fleet.machines.values(), view.now, view.interval))[:beyond] if beyond > 0 else []
 
 
 OFFER = Offer(
