@@ -30,7 +30,9 @@ BY_HOUR_TO_THE_MINUTE = MachineType("hm", 6 * UNIT, Billing(HOUR, MINUTE))
         (BY_HOUR, MINUTE, 6),
     ],
 )
-def test_worth_is_the_most_a_machine_can_cost_in_an_interval(kind: MachineType, interval: Duration, answer: int) -> None:
+def test_worth_is_the_most_a_machine_can_cost_in_an_interval(
+    kind: MachineType, interval: Duration, answer: int
+) -> None:
     assert worth(kind, interval) == answer * UNIT
 
 

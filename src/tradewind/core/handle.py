@@ -16,6 +16,7 @@ from tradewind.core.turn import RENEW, SCALE
 from tradewind.core.work_events import WorkEvents
 from tradewind.model.command import Command, Wake
 from tradewind.model.event import (
+    Broken,
     BudgetChanged,
     Cancelled,
     Closed,
@@ -45,6 +46,7 @@ class Core(WorkEvents):
             Submitted: self._submitted,
             Extended: self._extended,
             Reprioritised: self._reprioritised,
+            Broken: self._broken,
             Cancelled: self._cancelled,
             MachineReady: self._machine_ready,
             MachineFailed: self._machine_failed,

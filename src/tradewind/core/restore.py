@@ -85,6 +85,9 @@ def restore(
         _restore_machine(core, was)
     for was_run in runs:
         _restore_run(core, was_run)
+    for machine in state.machines.values():
+        if machine.is_up and any(machine.free):
+            machine.fleet.offer(machine)
 
 
 def _restore_machine(core: Core, was: MachineWas) -> None:
@@ -99,8 +102,6 @@ def _restore_machine(core: Core, was: MachineWas) -> None:
     fleet.join(machine, state.now)
     pool.account.commit(machine.kind.type)
     core.expect_renewal(machine)
-    if was.is_up:
-        fleet.offer(machine)
 
 
 def _restore_run(core: Core, was: RunWas) -> None:

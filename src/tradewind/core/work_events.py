@@ -8,7 +8,7 @@ from tradewind.core.transitions import UNIT_TABLE, UnitState, UnitStep
 from tradewind.core.turn import NOBODY, RESUME
 from tradewind.core.work import READY, RUNNING, Need, Run, Unit, ideal_makespan
 from tradewind.model.command import Admitted, Eligible, Ended, Grown, Kill, Refused
-from tradewind.model.event import Cancelled, Extended, Failed, Finished, Reprioritised, Submitted
+from tradewind.model.event import Broken, Cancelled, Extended, Failed, Finished, Reprioritised, Submitted
 from tradewind.model.requirement import Requirement, amounts_of
 from tradewind.model.workflow import Task
 
@@ -178,6 +178,14 @@ class WorkEvents(MachineEvents):
                     child.move(UnitStep.CANCEL)
                     child.run.left -= 1
                     walk.append(child)
+
+    def _broken(self, event: Broken) -> None:
+        run = self.state.runs.get(event.run)
+        if run is None:
+            self._stale(event)
+            return
+        self._stop(run, "failed")
+        self._end_if_over(run)
 
     def _cancelled(self, event: Cancelled) -> None:
         run = self.state.runs.get(event.run)

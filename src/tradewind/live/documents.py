@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from tradewind.core.chains.chain import Chain
-from tradewind.model.action import Call, Container, Function, Limits, Output, Ref, Shell
+from tradewind.model.action import Call, Container, Derived, Function, Limits, Output, Ref, Shell
 from tradewind.model.program import Kind, Loop, Parameter, Program, Retries, Step
 from tradewind.model.requirement import Requirement
 from tradewind.model.workflow import File, Retry, Task, Workflow
@@ -21,8 +21,8 @@ from tradewind.model.workflow import File, Retry, Task, Workflow
 _KNOWN = {
     each.__name__: each
     for each in (
-        *(Call, Chain, Container, File, Function, Limits, Loop, Output, Parameter, Program, Ref, Requirement, Retries),
-        *(Retry, Shell, Step, Task, Workflow),
+        *(Call, Chain, Container, Derived, File, Function, Limits, Loop, Output, Parameter, Program, Ref, Requirement),
+        *(Retries, Retry, Shell, Step, Task, Workflow),
     )
 }
 _TYPE = "$"
@@ -41,7 +41,7 @@ def decode(data: bytes) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    kind = type(value)
+    kind: type = type(value)
     if kind in (str, int, float, bool, type(None)):
         return value
     if kind is tuple:

@@ -23,6 +23,7 @@ from tradewind.live.store.rows import run_id
 from tradewind.model.action import Json
 from tradewind.model.command import Acquire, Admitted, Command, Ended, Kill, Refused, Release, Start, Wake
 from tradewind.model.event import (
+    Broken,
     Cancelled,
     Closed,
     Event,
@@ -100,6 +101,8 @@ class Driver:
         """Status of runs that ended while this driver lived."""
         self.refused: list[str] = []
         self.failures: list[Failure] = []
+        self.faults: list[str] = []
+        """Why programs could not be unfolded."""
         self.due: Time | None = None
         """When to call `turn` although nothing was told."""
         self._store = store
@@ -145,6 +148,8 @@ class Driver:
             event = self._event(fact, now)
             if event is not None:
                 self._handle(event, fact if isinstance(fact, Up | Down | Done | Broke) else None)
+            if isinstance(event, Submitted):
+                self._check_fault(self.state.next_run - 1)
         if self.due is not None and self.due <= now:
             self.due = None
             self._handle(Timer(now, self._seq()), None)
@@ -188,6 +193,14 @@ class Driver:
         self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
         if tasks and run in self.state.runs:
             self._journal.add_units(self.state.runs[run])
+
+        self._check_fault(run)
+
+    def _check_fault(self, run: int) -> None:
+        """Fail a run whose program cannot be unfolded any further."""
+        if run in self.state.runs and (fault := self.jobs[run].fault):
+            self.faults.append(fault)
+            self._handle(Broken(self.state.now, self._seq(), run, fault), None)
 
     def _event(self, fact: Fact, now: Time) -> Event | None:
         seq = self._seq()

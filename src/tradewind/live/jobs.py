@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ from tradewind.model.program import Program
 from tradewind.model.workflow import Retry, Task, Workflow
 
 Document: TypeAlias = Workflow | Program
+
+_LONGEST_NAME = 120
 
 
 @dataclass(slots=True)
@@ -55,6 +58,12 @@ class Job:
             return None
         del self.chains[chain]
         return self._take(self.generator.finished(chain, results)), self.generator.is_done
+
+    @property
+    def fault(self) -> str:
+        """Why a program cannot be unfolded any further; empty: it can."""
+        faults = self.generator.faults if self.generator is not None else ()
+        return f"{faults[0].step or 'outputs'}: {faults[0].reason}" if faults else ""
 
     def order(self, unit: Unit, attempt: int, machine: int) -> Order:
         """The order to run an attempt of a unit."""
@@ -127,4 +136,7 @@ def task_of(chain: Chain) -> Task:
 
 
 def _fit_for_a_folder(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_.[]" else "_" for letter in text)[:120] or "_"
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in text)
+    if name == text and len(name) <= _LONGEST_NAME and name.strip("."):
+        return name
+    return f"{name[:_LONGEST_NAME]}-{sha256(text.encode()).hexdigest()[:16]}"  # different ids, different folders

@@ -102,6 +102,7 @@ class Session:
             await loop.run(driver, lambda: self._is_over(driver, result))
             result.id = driver.names.get(result.run, "")
             result.failures = driver.failures
+            result.reasons += driver.faults
             return result
 
     def _is_over(self, driver: Driver, result: Result) -> bool:

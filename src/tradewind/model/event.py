@@ -43,6 +43,15 @@ class Reprioritised(NamedTuple):
     priority: int
 
 
+class Broken(NamedTuple):
+    """A run cannot go on for a reason of its own, such as a loop over something that is no list."""
+
+    at: Time
+    seq: int
+    run: int
+    reason: str
+
+
 class Cancelled(NamedTuple):
     """A run is no longer wanted."""
 
@@ -126,6 +135,7 @@ Event: TypeAlias = (
     Submitted
     | Extended
     | Reprioritised
+    | Broken
     | Cancelled
     | MachineReady
     | MachineFailed

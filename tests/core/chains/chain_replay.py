@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,9 @@ Results = Mapping[str, Mapping[str, Json]]
 """Outputs by call, where they matter; others are made up."""
 Choose = Callable[[Sequence[str]], int]
 """Which of the open chains finishes next."""
+
+EVERY = 60
+"""So many steps are each preceded by a reload, and after that every so many: a reload costs as much as there is."""
 
 
 def read(path: Path) -> tuple[Program, Results]:
@@ -76,12 +80,14 @@ class Run:
         assert json.loads(json.dumps(self.generator.save())) == json.loads(saved)
 
     def complete(self, choose: Choose = lambda _: 0, *, reload: bool = False) -> "Run":
-        while self.open:
-            if reload:
+        for step in count():
+            if not self.open:
+                return self
+            if reload and (step < EVERY or step % EVERY == 0):
                 self.reload()
             ready = sorted(self.open)
             self.finish(ready[choose(ready)])
-        return self
+        raise AssertionError("never reached")
 
     @property
     def end(self) -> tuple[dict[str, Chain], Json, set[Fault]]:
