@@ -25,6 +25,7 @@ from tradewind.model.command import (
     Wake,
 )
 from tradewind.model.event import (
+    Broken,
     BudgetChanged,
     Cancelled,
     Closed,
@@ -160,14 +161,15 @@ class Audit:
         if isinstance(record, Wake):
             assert record.at == self._now
             return
-        if hasattr(record, "seq"):
-            self._settle()
-            self._cause = record.seq
-            if self.is_punctual:
-                assert record.at >= self._now, f"time goes back: {record}"
-        else:
+        seq: int | None = getattr(record, "seq", None)
+        if seq is None:
             assert record.at >= self._now, f"time goes back: {record}"
-            assert self.is_punctual is False or record.cause == self._cause or record.cause >= 1 << 60, record
+            cause: int = getattr(record, "cause", 0)
+            assert cause == self._cause or cause >= 1 << 60, record
+        else:
+            self._settle()
+            self._cause = seq
+            assert record.at >= self._now or not self.is_punctual, f"time goes back: {record}"
         self._now = max(self._now, record.at)
         getattr(self, "_on_" + type(record).__name__.lower())(record)
 
@@ -246,6 +248,11 @@ class Audit:
         run = self._open_run(record.run, record.seq)
         if run is not None:
             run.priority = record.priority
+
+    def _on_broken(self, record: Broken) -> None:
+        run = self._open_run(record.run, record.seq)
+        if run is not None:
+            self._doom(run, "failed")
 
     def _open_run(self, number: int, seq: int) -> RunBook | None:
         """A run that has not ended; a report about any other is to be dropped."""
@@ -496,8 +503,12 @@ class Audit:
             assert budget is None or aligned[index] <= budget, f"tenant {tenant}, interval {index}: {aligned[index]}"
 
     def _most_allowed(self, tenant: int, begin: Time, end: Time) -> Money | None:
-        """The largest budget in force at any time from begin to end; None: no limit."""
+        """The largest budget in force at any time from begin to end; None: no limit.
+
+        Where timers are late, time held under an older budget may be paid for at any time later.
+        """
         changes = self._budgets[tenant]
+        begin = begin if self.is_punctual else 0
         before = [budget for at, budget in changes if at < begin][-1:]
         within = [budget for at, budget in changes if begin <= at <= end]
         most = before + within or [changes[0][1]]
@@ -562,9 +573,9 @@ class Audit:
         tenant = self.runs[book.run].tenant
         for kind in self.types:
             for number, machine in enumerate(self.machines):
-                if machine.kind is kind and machine.tenant == tenant and machine.is_ready and machine.gone is None:
-                    if self._has_room(machine, book.needs):
-                        return number
+                is_up = machine.tenant == tenant and machine.is_ready and machine.gone is None
+                if machine.kind is kind and is_up and self._has_room(machine, book.needs):
+                    return number
         return None
 
     def _order(self, unit: int) -> tuple[int, int]:

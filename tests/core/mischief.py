@@ -1,4 +1,4 @@
-"""A world that plays tricks on the core: events that come twice, late, in the wrong order, or about what is long gone."""
+"""A world that plays tricks on the core: events that come twice, late, out of order, or about what is long gone."""
 
 import random
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from worlds import POLICIES, Bench, make_requirement, make_type, make_workflow
 
 from tradewind.model.command import Acquire, Admitted, Command, Kill, Release, Start, Wake
 from tradewind.model.event import (
+    Broken,
     BudgetChanged,
     Cancelled,
     Closed,
@@ -213,7 +214,7 @@ class Mischief:
     def babble(self) -> Event:
         """A report about anything, known or not."""
         at, number = self.later(), self.rng.randrange(30)
-        match self.rng.randrange(5):
+        match self.rng.randrange(6):
             case 0:
                 return MachineReady(at, 0, number)
             case 1:
@@ -222,6 +223,8 @@ class Mischief:
                 return MachineFailed(at, 0, number, "mischief")
             case 3:
                 return Cancelled(at, 0, number)
+            case 4:
+                return Broken(at, 0, number, "mischief")
             case _:
                 start = self.running.get(number)
                 return Finished(at, 0, number, 1, start.machine if start else 0)

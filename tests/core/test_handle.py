@@ -1,6 +1,7 @@
 """The core, event by event."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from audit import Audit
@@ -22,6 +23,7 @@ from tradewind.model.command import (
     Wake,
 )
 from tradewind.model.event import (
+    Broken,
     Cancelled,
     Closed,
     Extended,
@@ -215,6 +217,16 @@ def test_an_open_run_fails_if_it_grows_by_what_no_machine_can_run() -> None:
     assert of(commands, Ended)[0].status == "failed"
 
 
+def test_a_run_that_cannot_go_on_fails_once_what_runs_has_ended() -> None:
+    bench = one_machine()
+    bench.tell(Submitted, 0, "default", workflow(task("a"), task("b")), True)
+    bench.tell(MachineReady, 0, 0)
+    assert names(bench.tell(Broken, 1, 0, "no list")) == ["Eligible"]
+    assert names(bench.tell(Finished, 2, 0, 1, 0)) == ["Ended"]
+    assert of(bench.records, Ended)[0].status == "failed"
+    assert names(bench.tell(Broken, 3, 0, "again")) == ["Dropped"]
+
+
 def test_a_closed_run_does_not_grow() -> None:
     bench = one_machine()
     bench.submit(0, workflow(task("a")))
@@ -262,18 +274,16 @@ def test_reports_about_machines_that_do_not_fit_are_dropped() -> None:
     bench = one_machine()
     bench.submit(0, workflow(task()))
     bench.tell(MachineReady, 0, 0)
-    for kind, details in (
-        (MachineReady, ()),
-        (MachineFailed, ("late",)),
-    ):
+    late: list[tuple[type[Any], tuple[str, ...]]] = [(MachineReady, ()), (MachineFailed, ("late",))]
+    for kind, details in late:
         assert names(bench.tell(kind, 1, 0, *details)) == ["Dropped"]
     bench.tell(MachineLost, 2, 0, "gone")
-    for kind, details in ((MachineReady, ()), (MachineFailed, ("late",)), (MachineLost, ("again",))):
+    late.append((MachineLost, ("again",)))
+    for kind, details in late:
         assert names(bench.tell(kind, 3, 0, *details)) == ["Dropped"]
         assert names(bench.tell(kind, 3, 77, *details)) == ["Dropped"], "a machine nobody knows"
-    for kind in (Finished, Failed):
-        details = () if kind is Finished else ("x",)
-        assert names(bench.tell(kind, 3, 99, 1, 0, *details)) == ["Dropped"]
+    assert names(bench.tell(Finished, 3, 99, 1, 0)) == ["Dropped"]
+    assert names(bench.tell(Failed, 3, 99, 1, 0, "x")) == ["Dropped"]
     assert names(bench.tell(Cancelled, 3, 99)) == ["Dropped"]
     assert names(bench.tell(Reprioritised, 3, 99, 1)) == ["Dropped"]
     dropped = of(bench.records, Dropped)[-1]
@@ -334,7 +344,6 @@ def test_a_late_timer_makes_up_for_every_period_missed() -> None:
     assert [c.until // SECOND for c in of(bench.records, Charged)] == [60, 120, 180, 240]
 
 
-@pytest.mark.xfail(strict=True, reason="defect: what is held beyond its paid time is not paid for if a timer is late")
 def test_a_machine_released_before_a_late_timer_is_paid_to_the_end() -> None:
     bench = one_machine()
     bench.submit(0, workflow(task(seconds=500)))
@@ -344,7 +353,6 @@ def test_a_machine_released_before_a_late_timer_is_paid_to_the_end() -> None:
     assert of(bench.records, Charged)[-1].until >= 500 * SECOND
 
 
-@pytest.mark.xfail(strict=True, reason="defect: after closing, the core still thinks that it will be woken")
 def test_work_submitted_after_closing_is_still_scaled_for() -> None:
     bench = Bench([minutely()])
     bench.submit(0, workflow(task()))

@@ -35,7 +35,7 @@ def ask(bench: Bench, unit: int) -> Reason:
 
 def test_it_waits_for_its_parents() -> None:
     bench = Bench([minutely()])
-    parents = [[] for _ in range(7)]
+    parents: list[list[int]] = [[] for _ in range(7)]
     bench.submit(0, workflow(*[task(f"p{i}") for i in range(7)], task("child"), parents=[*parents, list(range(7))]))
     reason = ask(bench, 7)
     assert reason.cause is Cause.PARENTS

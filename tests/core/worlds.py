@@ -21,7 +21,7 @@ from tradewind.model.machine import NO_LIMIT, Billing, BootLag, MachineType
 from tradewind.model.requirement import ANYTHING, Requirement, amounts
 from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import MINUTE, SECOND, UNIT, Duration, Time
+from tradewind.model.units import MINUTE, SECOND, UNIT, Duration
 from tradewind.model.workflow import NO_CAUSES, ONCE, Retry, Task, Workflow
 from tradewind.policies.protocol import Policy
 from tradewind.policies.registry import build
@@ -128,19 +128,19 @@ class Bench:
         self.records: list[Record] = []
         self.seq = 0
 
-    def tell(self, kind: type[Any], at: float, *details: Any) -> list[Command]:
+    def tell(self, kind: type[Any], at: float, *details: Any) -> list[Any]:
         """Hand an event of a kind to the core, at a time in seconds."""
         return self.handle(kind(round(at * SECOND), self.next_seq(), *details))
 
-    def submit(self, at: float, work: Workflow, tenant: str = "default") -> list[Command]:
+    def submit(self, at: float, work: Workflow, tenant: str = "default") -> list[Any]:
         return self.tell(Submitted, at, tenant, work)
 
     def next_seq(self) -> int:
         self.seq += 1
         return self.seq
 
-    def handle(self, event: Event) -> list[Command]:
-        commands = list(self.core.handle(event))
+    def handle(self, event: Event) -> list[Any]:
+        commands: list[Command] = list(self.core.handle(event))
         self.records.append(event)
         self.records += commands
         return commands
@@ -181,6 +181,7 @@ POLICIES: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("pfa", {"smoothing": "ewma", "alpha": 0.5}),
     ("plf", {}),
     ("scf", {}),
+    ("capability", {}),
 )
 
 Pick: TypeAlias = Callable[[Sequence[Any]], Any]

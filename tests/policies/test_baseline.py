@@ -10,7 +10,7 @@ from worlds import Bench, chain, minutely, of, run, simulated, task, workflow
 from tradewind.model.command import Acquire, Cut, Ended, Release
 from tradewind.model.event import Finished, MachineLost, MachineReady, Timer
 from tradewind.model.machine import Billing, MachineType
-from tradewind.model.requirement import Requirement
+from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.scenario import Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import HOUR, SECOND, UNIT
@@ -22,7 +22,7 @@ def rented(commands: list[Any]) -> Counter[int]:
     return Counter(command.kind for command in of(commands, Acquire))
 
 
-def independent(number: int, needs: Requirement = Requirement()) -> Any:
+def independent(number: int, needs: Requirement = ANYTHING) -> Any:
     return workflow(*[task(f"t{i}", 100, needs=needs) for i in range(number)])
 
 
@@ -95,14 +95,12 @@ def ends(*work: Submission, types: list[MachineType], tenants: list[Tenant]) -> 
     return len(of(run(scenario, work, turns=200), Ended)) == len(work)
 
 
-@pytest.mark.xfail(strict=True, reason="defect: an idle machine of the wrong type is kept, and blocks the right one")
 def test_demand_gives_up_an_idle_machine_that_cannot_run_what_waits() -> None:
     types = [minutely("plain", 1), minutely("gpu", 5, capabilities=frozenset({"gpu"}))]
     work = Submission(0, chain(task("a"), task("b", needs=GPU)))
     assert ends(work, types=types, tenants=[Tenant("default", 5 * UNIT)])
 
 
-@pytest.mark.xfail(strict=True, reason="defect: two tenants each keep idle what the other waits for, for ever")
 def test_demand_does_not_let_tenants_block_each_other() -> None:
     disk = Requirement(frozenset({"disk"}))
     types = [

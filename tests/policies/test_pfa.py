@@ -151,9 +151,6 @@ def test_types_that_only_some_tasks_can_use_are_held_for_them() -> None:
     Audit(types, tenants, is_dynamic=True).check(records)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="suspicious: without budget and limits, idle machines call for ever more machines"
-)
 def test_demand_stays_sane_without_budget_or_limits() -> None:
     chains = [Submission(at * 50 * SECOND, chain(*[task(f"t{i}", 150) for i in range(20)])) for at in range(3)]
     records = simulated(chains, [minutely("a"), minutely("b")], "pfa", most=60_000)

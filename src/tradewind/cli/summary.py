@@ -28,6 +28,7 @@ _ROWS: Sequence[tuple[str, Callable[[Figures], str]]] = (
     ("simulated in", lambda f: f"{f['wall_s']:.2f} s"),
 )
 _TROUBLE: Sequence[tuple[str, Callable[[Figures], str]]] = (
+    ("never finished", lambda f: str(f["unfinished_workflows"] or "")),
     ("failed workflows", lambda f: str(f["failed_workflows"] or "")),
     ("refused workflows", lambda f: str(f["refused_workflows"] or "")),
     (

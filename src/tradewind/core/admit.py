@@ -78,6 +78,11 @@ class Admission:
         machine.pool.account.withdraw(machine.kind.type, machine.acquired, machine.paid_until, now)
         del self._state.machines[machine.id]
 
+    def settle(self, machine: Machine) -> None:
+        """Pay for the time that a machine was held beyond what was paid, as when a timer comes late."""
+        while machine.paid_until < self._state.now:
+            self.renew(machine)
+
     def renew(self, machine: Machine) -> None:
         """Pay for another period."""
         self._charge(machine, machine.kind.type.price, 1)
@@ -124,6 +129,7 @@ class Admission:
     def _return(self, action: Return) -> None:
         machine = cast("Machine", action.machine)
         if machine.is_idle:
+            self.settle(machine)
             self.release(machine, action.because)
         else:
             self._drop(action, f"return of machine {machine.id}")

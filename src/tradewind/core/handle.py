@@ -40,8 +40,6 @@ class Core(WorkEvents):
 
     def __init__(self, state: State, policy: Policy) -> None:
         super().__init__(state, policy)
-        self._armed: Time | None = None
-        self._ticking = False
         self._handlers: dict[type, Callable[[Any], None]] = {
             Submitted: self._submitted,
             Extended: self._extended,

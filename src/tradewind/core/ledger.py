@@ -42,6 +42,11 @@ class Account:
             return UNLIMITED
         return self.budget - self.committed - self._gone_sum
 
+    @property
+    def is_overcommitted(self) -> bool:
+        """Whether the machines held cost more than the budget, as they may once it has been lowered."""
+        return self.budget is not None and self.committed > self.budget
+
     def commit(self, type: MachineType) -> None:
         """A machine is held from now on."""
         self.committed += worth(type, self.interval)

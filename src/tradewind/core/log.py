@@ -45,6 +45,10 @@ class Encoder:
         plain: dict[str, Any] = {"at": record.at / SECOND, "event": name_of(kind)}
         for name, value in zip(fields[1:], record[1:], strict=True):
             plain[name] = self._plain(kind, name, value)
+        if isinstance(record, Failed):
+            plain["failure"] = plain.pop("cause")  # elsewhere a cause is the number of an event
+        if isinstance(record, Extended):
+            plain["added"] = [task.id for task in record.tasks]
         if kind in _NAMED_TASKS:
             unit = self._state.units.get(plain["unit"])
             if unit is not None:  # a late report may speak of a run that is over
@@ -60,7 +64,7 @@ class Encoder:
             return self._kinds[value]
         if kind is Submitted and name == "workflow":
             return value.name
-        return [task.id for task in value] if kind is Extended and name == "tasks" else value
+        return len(value) if kind is Extended and name == "tasks" else value
 
 
 @cache

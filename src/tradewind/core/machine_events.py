@@ -107,7 +107,7 @@ class MachineEvents(Turn):
         for machine in by_loss:
             if machine.id not in self.state.machines:
                 continue  # gone with the end of the last run
-            if machine.pool.account.available(now) < 0:
+            if machine.pool.account.is_overcommitted:
                 for unit in machine.running.values():
                     self._out.append(
                         Kill(now, self._cause, unit.id, unit.attempt, machine.id, "the budget no longer pays for it")

@@ -27,7 +27,7 @@ from tradewind.model.command import (
     Release,
     Start,
 )
-from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost, MachineReady
+from tradewind.model.event import BudgetChanged, Failed, Finished, MachineFailed, MachineLost, MachineReady
 from tradewind.model.machine import NO_LIMIT
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
@@ -74,12 +74,25 @@ class TenantMeter:
     refunded: Money = 0
     spending: dict[int, list[Money]] = field(default_factory=dict)
     """By interval: what was reserved for machines of each type."""
+    changes: list[tuple[Time, Money | None]] = field(default_factory=list)
+    """Of the budget, in order of time."""
 
     def spend(self, at: Time, kind: int, amount: Money) -> None:
         """Money has been reserved."""
         self.charged += amount
         row = self.spending.setdefault(at // self.tenant.interval, [0] * len(self.allocated))
         row[kind] += amount
+
+    def budget_in(self, interval: int) -> Money | None:
+        """The highest budget in force during an interval; None: no limit."""
+        begin, end = interval * self.tenant.interval, (interval + 1) * self.tenant.interval
+        in_force: list[Money | None] = [self.tenant.budget]
+        for at, budget in self.changes:
+            if at <= begin:
+                in_force = [budget]
+            elif at < end:
+                in_force.append(budget)
+        return None if None in in_force else max(each for each in in_force if each is not None)
 
     def per_interval(self, end: Time, begin: Time = 0) -> list[Money]:
         """What was reserved in each interval from beginning to end."""
@@ -137,6 +150,7 @@ class Meter:
             Charged: self._charged,
             Refunded: self._refunded,
             Cut: self._cut,
+            BudgetChanged: self._budget_changed,
         }
 
     @property
@@ -257,6 +271,11 @@ class Meter:
 
     def _refunded(self, record: Refunded) -> None:
         self.tenants[record.tenant].refunded += record.amount
+
+    def _budget_changed(self, record: BudgetChanged) -> None:
+        for meter in self.tenants:
+            if meter.tenant.name == record.tenant:
+                meter.changes.append((record.at, record.budget))
 
     def _cut(self, _record: Cut) -> None:
         self.cuts += 1

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from tradewind.core.metrics import Meter, RunMeter, TenantMeter
-from tradewind.model.units import SECOND, Duration, in_seconds, in_units
+from tradewind.model.units import SECOND, Duration, Time, in_seconds, in_units
 
 
 def summarise(meter: Meter) -> dict[str, Any]:
@@ -22,12 +22,15 @@ def summarise(meter: Meter) -> dict[str, Any]:
     return {
         "workflows": len(runs),
         "tasks": sum(run.tasks for run in runs),
+        "unfinished_workflows": sum(run.status == "running" for run in runs),
         "failed_workflows": sum(run.status == "failed" for run in runs),
         "refused_workflows": len(meter.refused),
         "makespan_s": in_seconds(end - meter.begin),
         "cost_total": in_units(sum(t.charged - t.refunded for t in meter.tenants)),
         "cost_per_interval": _money(together),
-        "intervals_over_budget": sum(map(_over_budget, meter.tenants, intervals)),
+        "intervals_over_budget": sum(
+            _over_budget(t, meter.begin, row) for t, row in zip(meter.tenants, intervals, strict=True)
+        ),
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": {key: fmean(row[key] for row in elasticity) for key in ("a_u", "a_o", "t_u", "t_o")},
@@ -58,7 +61,7 @@ def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str,
         "budget": None if tenant.tenant.budget is None else in_units(tenant.tenant.budget),
         "cost_total": in_units(tenant.charged - tenant.refunded),
         "cost_per_interval": _money(intervals),
-        "intervals_over_budget": _over_budget(tenant, intervals),
+        "intervals_over_budget": _over_budget(tenant, meter.begin, intervals),
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": elasticity,
@@ -93,9 +96,10 @@ def _money(intervals: Sequence[int]) -> dict[str, float]:
     }
 
 
-def _over_budget(tenant: TenantMeter, intervals: Sequence[int]) -> int:
-    budget = tenant.tenant.budget
-    return 0 if budget is None else sum(spent > budget for spent in intervals)
+def _over_budget(tenant: TenantMeter, begin: Time, intervals: Sequence[int]) -> int:
+    first = begin // tenant.tenant.interval
+    budgets = (tenant.budget_in(first + place) for place in range(len(intervals)))
+    return sum(budget is not None and spent > budget for spent, budget in zip(intervals, budgets, strict=True))
 
 
 def _mean_seconds(durations: Sequence[Duration]) -> float:

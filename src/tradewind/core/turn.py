@@ -29,6 +29,15 @@ class Turn:
         self._alarms: list[tuple[Time, int, int]] = []
         self._admission = Admission(state, self.expect_renewal)
         self._has_scaled = False
+        self._armed: Time | None = None
+        """When the next timer will come."""
+        self._ticking = False
+        """Whether the scaler will be asked again."""
+
+    def _forget_alarms(self) -> None:
+        self._alarms.clear()
+        self._armed = None
+        self._ticking = False
 
     def expect_renewal(self, machine: Machine) -> None:
         """Be woken when what was paid for a machine ends."""

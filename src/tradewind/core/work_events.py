@@ -259,5 +259,6 @@ class WorkEvents(MachineEvents):
         if state.runs:
             return
         for machine in list(state.machines.values()):
+            self._admission.settle(machine)
             self._admission.release(machine, "all work is done")
-        self._alarms.clear()
+        self._forget_alarms()

@@ -143,6 +143,9 @@ class Driver:
 
     def _handle_all(self) -> Changes:
         now = self._clock()
+        if self.due is not None and self.due <= now:
+            due, self.due = self.due, None
+            self._handle(Timer(due, self._seq()), None)  # at the time it was due, so that lateness costs no period
         while self._inbox:
             fact = self._inbox.popleft()
             event = self._event(fact, now)
@@ -150,9 +153,6 @@ class Driver:
                 self._handle(event, fact if isinstance(fact, Up | Down | Done | Broke) else None)
             if isinstance(event, Submitted):
                 self._check_fault(self.state.next_run - 1)
-        if self.due is not None and self.due <= now:
-            self.due = None
-            self._handle(Timer(now, self._seq()), None)
         return self._journal.close()
 
     def _handle(self, event: Event, report: Report | None) -> None:

@@ -23,6 +23,9 @@ from tradewind.sim.runtimes import estimated_times, real_times
 Record = Event | Command
 Sink = Callable[[Record], None]
 
+_PATIENCE = 1_000
+"""How many timers may go by without a machine before work counts as stuck."""
+
 _TIMERS = 1 << 60
 """Timers are numbered from here, behind all other events of their instant."""
 
@@ -59,11 +62,17 @@ class Simulation:
         start = self._cloud.start
         acquire = self._cloud.acquire
         due: Time | None = None
+        idle = 0
         with _collecting_rarely():
             while heap:
                 event = heappop(heap)
                 if type(event) is not Timer:
                     sink(event)
+                    idle = 0
+                elif not state.machines:
+                    idle += 1
+                    if idle > _PATIENCE and all(type(each) is Timer for each in heap):
+                        return  # nothing is held, nothing will come, and the policy rents nothing
                 elif event.at == due:
                     due = None
                 else:

@@ -101,4 +101,8 @@ _COLUMNS = {
     "what": "string",
     "reason": "string",
     "because": "string",
+    "failure": "string",
+    "is_open": "bool_",
+    "keeps_going": "bool_",
+    "is_last": "bool_",
 }

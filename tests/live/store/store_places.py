@@ -60,7 +60,7 @@ def place(kind: str, folder: Path) -> Iterator[Place]:
 
 @cache
 def server() -> Any:
-    """The PostgreSQL server of this test process, ended with it."""
+    """The PostgreSQL server of this test process; modules that use it import `ended_server` too."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains about a missing folder, and does without
@@ -74,6 +74,15 @@ def server() -> Any:
     except Exception as error:
         return error
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ended_server() -> Iterator[None]:
+    """End the server with the session: a worker of pytest-xdist is killed before what is registered for its exit."""
+    yield
+    if server.cache_info().currsize and not isinstance(server(), Exception):
+        server().cleanup()
+        server.cache_clear()
 
 
 def running_server() -> Any:

@@ -7,7 +7,7 @@ from threading import Thread
 from types import MappingProxyType
 
 import pytest
-from store_places import EVERYWHERE, Place, place
+from store_places import EVERYWHERE, Place, ended_server, place  # noqa: F401
 from store_samples import DONE, READY, RUNNING, WAITING, a_batch, a_run, an_end, done, units_of
 
 from tradewind.live.store.errors import LostLeaseError, UnknownRowError
@@ -219,6 +219,15 @@ def test_nothing_of_a_batch_that_cannot_be_stored_is_kept(store: Store) -> None:
     assert store.load() == replace(store.load(), runs=[], units=[], notes={}, next=Numbers())
     store.save(Changes(new_runs=[a_run(0)]))
     assert len(store.load().runs) == 1
+
+
+def test_a_run_may_be_new_and_changed_in_one_batch(store: Store) -> None:
+    changes = Changes(new_runs=[a_run(0, generator=1)], runs=[RunChange(0, 5, None, None, "active", generator=2)])
+    changes.new_units = units_of(0, 0, 1)
+    changes.units = [done(changes.new_units[0])]
+    store.save(changes)
+    assert store.load().runs == [a_run(0)._replace(priority=5, generator=2)]
+    assert store.load().units[0].state == DONE
 
 
 def test_what_a_store_was_given_may_be_changed_afterwards(store: Store) -> None:

@@ -8,7 +8,7 @@ from subprocess import PIPE, Popen
 from time import sleep
 
 import pytest
-from store_places import DATABASES, place
+from store_places import DATABASES, ended_server, place  # noqa: F401
 from store_samples import crash_batch
 
 from tradewind.live.store.memory import MemoryStore

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from store_places import new_database, running_server
+from store_places import ended_server, new_database, running_server  # noqa: F401
 from store_samples import a_batch, a_run
 
 from tradewind.live.store.errors import LostLeaseError

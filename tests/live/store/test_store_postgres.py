@@ -8,7 +8,7 @@ from time import sleep
 
 import psycopg
 import pytest
-from store_places import new_database, running_server
+from store_places import ended_server, new_database, running_server  # noqa: F401
 from store_samples import crash_batch
 
 from tradewind.live.store.errors import LostLeaseError, StoreError, StoreUnavailableError

@@ -9,7 +9,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from store_places import new_database
+from store_places import ended_server, new_database  # noqa: F401
 from store_samples import crash_batch
 
 from tradewind.live.store import statements, tables

@@ -49,6 +49,12 @@ class MemoryStore:
             self.saves += 1
 
     def _check_known(self, changes: Changes) -> None:
+        for rows in (changes.new_runs, changes.runs, changes.machines, changes.charges):
+            if len({row.number for row in rows}) != len(rows):
+                raise UnknownRowError("a batch has one row twice")
+        for units_of in (changes.new_units, changes.units):
+            if len({row[:2] for row in units_of}) != len(units_of):
+                raise UnknownRowError("a batch has one unit twice")
         runs = {row.number for row in changes.new_runs} | self._runs.keys()
         units = {(row.run, row.number) for row in changes.new_units}
         for run in changes.runs:

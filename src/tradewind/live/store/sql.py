@@ -183,14 +183,14 @@ def _writes(changes: Changes) -> Iterator[tuple[Write, Rows]]:
     """The rows of a batch as they are stored, in the order of writing."""
     new_runs = [coding.plain_run(row) for row in changes.new_runs]
     runs = [coding.plain_run_change(row) for row in changes.runs]
-    generators = [(row[0], row[10]) for row in new_runs if row[10] is not None]
-    generators += [(row[0], row[5]) for row in runs if row[5] is not None]
+    generators = {row[0]: row[10] for row in new_runs if row[10] is not None}
+    generators |= {row[0]: row[5] for row in runs if row[5] is not None}
     used = zip(Numbers._fields, changes.used(), strict=True)
     everything: tuple[tuple[Write, Rows], ...] = (
         (statements.NEW_RUNS, [row[:9] for row in new_runs]),
         (statements.NEW_DOCUMENTS, [(row[0], row[9], row[11]) for row in new_runs]),
         (statements.RUNS, [row[:5] for row in runs]),
-        (statements.GENERATORS, generators),
+        (statements.GENERATORS, list(generators.items())),
         (statements.NEW_UNITS, coding.plain_units(changes.new_units)),
         (statements.UNITS, coding.plain_unit_changes(changes.units)),
         (statements.MACHINES, [coding.plain_machine(row) for row in changes.machines]),

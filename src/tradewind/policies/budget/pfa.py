@@ -91,8 +91,13 @@ class Pfa:
 
 
 def _demand(waves: Waves, outlook: Outlook) -> int:
-    """How many machines would end the work ahead within the interval (equations 15 and 17)."""
-    return ceil(waves.tasks / outlook.throughput) if outlook.throughput > 0 else waves.widest
+    """How many machines would end the work ahead within the interval (equations 15 and 17).
+
+    Never more than there are tasks: idle machines lower the throughput, which would call for ever more of them.
+    """
+    if outlook.throughput <= 0:
+        return waves.widest
+    return min(waves.tasks, ceil(waves.tasks / outlook.throughput))
 
 
 def _budget(pool: Pool, prices: list[Money], limits: list[int]) -> Money:
