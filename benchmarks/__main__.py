@@ -11,13 +11,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import decisions, loading, memory, simulator
+from benchmarks import decisions, floor, loading, memory, simulator, store
 
 BENCHMARKS: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
     "simulator": ("Simulator speed, tasks per CPU second", simulator.run),
     "growth": ("How the cost of a task grows with their number", simulator.growth),
     "memory": ("Memory for each pending task", memory.run),
     "decisions": ("Time of one decision", decisions.run),
+    "store": ("The durable store, microseconds for each chain", store.run),
+    "engine": ("The local engine beside a bare process loop, milliseconds for each task", floor.run),
     "loading": ("Generating, writing and loading a workflow, CPU seconds", loading.run),
 }
 

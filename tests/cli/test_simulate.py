@@ -90,7 +90,7 @@ def test_same_seed_gives_the_same_log_and_another_seed_another(tmp_path: Path) -
         "workload: [{generate: montage, count: 3, tasks: 30, arrivals: {process: poisson, every: 60s}}]\n"
         "machines: {m: {price: 1, limit: 9}}\nnoise: {deviation: 0.2}\nfaults: {machine_loss: 1.0}\npolicy: pfa\n"
     )
-    logs = []
+    logs: list[bytes] = []
     for seed in (1, 1, 2):
         path = tmp_path / f"log-{len(logs)}.jsonl"
         assert run("simulate", scenario, "--seed", seed, "--events", path).exit_code == 0

@@ -129,6 +129,22 @@ def test_idle_machines_are_spare() -> None:
     assert figures["allocated_share"] == 40 / 160
 
 
+def test_machines_that_outlive_the_work_do_not_make_for_more_than_there_are() -> None:
+    records: list[Record] = [
+        Admitted(0, 1, 0, 0, "w", 0, 1, 0, 10 * S, None),
+        Eligible(0, 1, 0, 0, 1),
+        Acquire(0, 1, 0, 0, 0, ""),
+        Start(0, 1, 0, 1, 0),
+        Finished(10 * S, 2, 0, 1, 0),
+        Ended(10 * S, 2, 0, 0, "done"),
+        Release(100 * S, 3, 0, ""),
+    ]
+    figures = summarise(measured(*records))
+    assert figures["makespan_s"] == 10
+    assert figures["allocated_share"] == 100 / 400
+    assert figures["busy_share"] == 10 / 400
+
+
 def test_spending_is_told_by_interval_and_type() -> None:
     meter = measured(
         Acquire(0, 1, 0, 0, 0, ""),

@@ -216,7 +216,7 @@ def make_world(pick: Pick) -> World:
         noise=Noise(pick((0.0, 0.5))),
         estimates=Estimates(pick(("exact", "noisy", "declared")), 0.5),
     )
-    return World(scenario, submissions, _must_end(scenario, submissions, is_uniform=is_uniform))
+    return World(scenario, submissions, _must_end(scenario, is_uniform=is_uniform))
 
 
 def make_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
@@ -275,27 +275,24 @@ def world_of(seed: int) -> World:
     return make_world(random.Random(seed).choice)
 
 
-def _must_end(scenario: Scenario, submissions: Sequence[Submission], *, is_uniform: bool) -> bool:
-    """Whether any sound policy ends all work: machines can be paid for, and those held never bar the way to others."""
-    is_alone = len({submission.tenant for submission in submissions}) <= 1
-    is_free = all(tenant.budget is None for tenant in scenario.tenants)
-    if scenario.policy == "fixed":  # holds machines for tenants without work too
-        return (
-            len(scenario.tenants) == 1
-            and is_free
-            and (is_uniform or scenario.parameters["machines"] >= len(scenario.machines))
-        )
-    if is_uniform:
-        return all(_pays_for_any(tenant, scenario.machines) for tenant in scenario.tenants)
-    return is_alone and is_free and scenario.policy == "demand"
+def _must_end(scenario: Scenario, *, is_uniform: bool) -> bool:
+    """Whether any sound policy ends all work: each budget pays for a machine of every type that some task may need."""
+    if scenario.policy == "fixed":  # holds machines whether they are of use or not, and for tenants without work too
+        is_enough = is_uniform or scenario.parameters["machines"] >= len(scenario.machines)
+        return is_enough and len(scenario.tenants) == 1 and scenario.tenants[0].budget is None
+    if scenario.policy == "scf" and not is_uniform:  # spends on work ahead what the work at hand would need
+        return all(tenant.budget is None for tenant in scenario.tenants)
+    return all(_pays_for(tenant, scenario.machines, is_uniform=is_uniform) for tenant in scenario.tenants)
 
 
-def _pays_for_any(tenant: Tenant, types: Sequence[MachineType]) -> bool:
-    """Whether the budget pays for one machine of some type."""
-    return tenant.budget is None or tenant.budget >= min(
-        kind.price * max(ceil(tenant.interval / kind.billing.period), ceil(kind.billing.minimum / kind.billing.period))
+def _pays_for(tenant: Tenant, types: Sequence[MachineType], *, is_uniform: bool) -> bool:
+    """Whether the budget pays for one machine: of some type, if all can run everything, else of any type."""
+    costs = [
+        kind.price
+        * max(1, ceil(tenant.interval / kind.billing.period), ceil(kind.billing.minimum / kind.billing.period))
         for kind in types
-    )
+    ]
+    return tenant.budget is None or tenant.budget >= (min(costs) if is_uniform else max(costs))
 
 
 def digest_of(seeds: Sequence[int]) -> str:

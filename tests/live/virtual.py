@@ -154,7 +154,7 @@ def live_through(seed: int, store: Store, folder: Path = Path("runs")) -> World:
         policy = build(world.policy, {"machines": 4} if world.policy == "fixed" else {})
         engine = Shaky(lambda reports: driver.tell(*reports), work=work, faults=faults, seed=chance.randrange(1 << 30))
         driver = Driver(state, policy, Fragile(store, dies), engine, lambda: now, folder)  # type: ignore[arg-type]
-        engine.dies = dies  # type: ignore[method-assign]
+        engine.dies = dies
         return driver, engine
 
     driver, engine = begin()

@@ -62,12 +62,6 @@ def test_waves_of_a_small_graph() -> None:
     assert token_waves(active(graph(edges, 6, set())), 0) == Waves(0, 0)
 
 
-def test_what_has_been_given_up_holds_no_token() -> None:
-    nodes = graph([(0, 1), (1, 2)], 3, set())
-    nodes[1].is_ended = nodes[2].is_ended = True
-    assert token_waves(active(nodes), None) == Waves(1, 1)
-
-
 @given(seed=st.integers(0, 10**6), size=st.integers(0, 25), depth=st.one_of(st.none(), st.integers(1, 6)))
 def test_waves_are_those_of_the_plainest_search_and_each_edge_is_seen_once(
     seed: int, size: int, depth: int | None

@@ -1,6 +1,7 @@
 """The simulation driver: virtual time, the simulated cloud, and the order of what happens in one instant."""
 
 import gc
+from typing import Any
 
 import pytest
 from audit import Audit
@@ -10,16 +11,17 @@ from tradewind.core.handle import Core
 from tradewind.core.log import Record
 from tradewind.model.command import Acquire, Charged, Command, Dropped, Ended, Kill, Refused, Release, Start
 from tradewind.model.event import Closed, Event, Failed, Finished, MachineFailed, MachineLost, MachineReady, Timer
-from tradewind.model.machine import BootLag
+from tradewind.model.machine import BootLag, MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.scenario import Faults, Scenario, Submission
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import MINUTE, SECOND, UNIT
-from tradewind.model.workflow import Retry
+from tradewind.model.units import DAY, MINUTE, SECOND, UNIT
+from tradewind.model.workflow import Retry, Workflow
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 
 S = SECOND
+ANN = Tenant("ann")
 
 
 def test_a_task_that_ends_with_the_paid_period_costs_no_other() -> None:
@@ -183,25 +185,64 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     assert gc.get_freeze_count() == 0
 
 
-@pytest.mark.parametrize("policy", ["demand", "pfa", "plf", "scf", "fixed"])
-def test_a_simulation_in_which_nothing_can_ever_happen_comes_to_an_end(policy: str) -> None:
-    scenario = Scenario((), (minutely(price=3),), (Tenant("default", UNIT),), policy)
-    decisions = 0
+def ended(work: Workflow, machines: list[MachineType], tenant: Tenant = ANN, **options: Any) -> list[str]:
+    """How the runs of a simulation end; it must not go on for ever."""
+    handled = 0
 
     class Watch(Core):
         def handle(self, event: Event) -> list[Command]:
-            nonlocal decisions
-            decisions += 1
-            if decisions > 5_000:
+            nonlocal handled
+            handled += 1
+            if handled > 50_000:
                 raise EnoughError
             return list(super().handle(event))
 
-    simulation = Simulation(scenario, [Submission(0, workflow(task()))], build(policy))
+    scenario = Scenario((), tuple(machines), (tenant,), **options)
+    simulation = Simulation(scenario, [Submission(0, work, "ann")], build(scenario.policy, scenario.parameters))
     simulation.core = Watch(simulation.state, simulation.core.policy)
-    try:
-        simulation.run(lambda _: None)
-    except EnoughError:
-        pytest.fail("it goes on for ever")
+    records: list[Record] = []
+    simulation.run(records.append)
+    return [record.status for record in of(records, Ended)]
+
+
+@pytest.mark.parametrize("policy", ["demand", "pfa", "plf", "scf", "fixed", "capability"])
+def test_work_that_can_never_be_paid_for_is_not_waited_for_without_end(policy: str) -> None:
+    assert ended(workflow(task()), [minutely(price=3)], Tenant("ann", UNIT), policy=policy) == []
+
+
+def test_work_that_no_machine_held_can_run_is_not_waited_for_without_end() -> None:
+    gpu = Requirement(frozenset({"gpu"}))
+    types = [minutely(), minutely("gpu", capabilities=frozenset({"gpu"}))]
+    assert ended(workflow(task(needs=gpu)), types, policy="fixed", parameters={"machines": 1}) == []
+
+
+def test_a_long_pause_between_attempts_is_waited_for() -> None:
+    work = workflow(task(retry=Retry(99, delay=2 * DAY, max_delay=2 * DAY)))
+    assert ended(work, [minutely()], faults=Faults(task_failure=0.7), seed=5) == ["done"]
+
+
+def test_a_budget_that_renews_once_a_day_is_waited_for() -> None:
+    tenant = Tenant("ann", 1440 * UNIT, DAY)  # a failed boot uses up a little, so no other machine can be held that day
+    assert ended(workflow(task()), [minutely()], tenant, faults=Faults(boot_failure=0.8), seed=1) == ["done"]
+
+
+def test_a_task_that_runs_for_days_is_waited_for() -> None:
+    assert ended(workflow(task(seconds=5 * 86_400)), [minutely()]) == ["done"]
+
+
+@pytest.mark.parametrize("work", [1, 30])
+def test_the_core_is_woken_once_an_instant_where_no_machine_is_held(work: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[int] = []
+    handle = Core._timer
+
+    def counting(self: Core, event: Timer) -> None:
+        woken.append(event.at)
+        handle(self, event)
+
+    monkeypatch.setattr(Core, "_timer", counting)
+    failing = workflow(*[task(f"t{i}", 10, retry=Retry(99, delay=(100 + 7 * i) * S)) for i in range(work)])
+    simulated([failing], [minutely()], faults=Faults(task_failure=0.8), seed=1)
+    assert len(woken) <= 1.1 * len(set(woken)), "timers multiply"
 
 
 def test_priorities_are_those_of_the_workflow() -> None:

@@ -10,13 +10,15 @@ import pytest
 from audit import Audit
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from worlds import World, digest_of, run, world_of, worlds
+from worlds import World, chain, digest_of, minutely, run, simulated, task, world_of, worlds
 
 from tradewind.core.metrics import Meter
 from tradewind.core.state import State
 from tradewind.core.summary import summarise
 from tradewind.core.work import declared_time
-from tradewind.model.units import in_units
+from tradewind.model.requirement import Requirement
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import UNIT, in_units
 
 CORE = Path(__file__).parent.parent / "core"
 
@@ -98,3 +100,21 @@ def digest(hash_seed: str) -> str:
 
 def test_the_order_of_sets_reaches_no_record() -> None:
     assert digest("1") == digest("2") == digest_of(range(40))
+
+
+STUCK = pytest.mark.xfail(
+    strict=True, reason="defect: scf rents for work ahead what the work at hand cannot use, for ever"
+)
+
+
+@pytest.mark.parametrize("policy", ["demand", "pfa", "plf", pytest.param("scf", marks=STUCK), "capability"])
+def test_a_budget_for_one_machine_at_a_time_is_enough_for_a_chain_over_two_types(policy: str) -> None:
+    gpu, disk = (Requirement(frozenset({name})) for name in ("gpu", "disk"))
+    types = [
+        minutely("disk", 1, capabilities=disk.capabilities, limit=4),
+        minutely("gpu", 5, capabilities=gpu.capabilities, limit=4),
+    ]
+    tenants = [Tenant("default", 5 * UNIT)]
+    work = chain(task("a", needs=gpu), task("b", needs=disk), task("c", needs=gpu), task("d", needs=disk))
+    records = simulated([work], types, policy, tenants=tenants, most=5_000)
+    Audit(types, tenants).check(records)

@@ -22,7 +22,9 @@ class MachineEvents(Turn):
             return
         machine.move(MachineStep.BOOT)
         machine.expected = machine.idle_since = self.state.now
-        self._make_room(machine)
+        machine.fleet.offer(machine)
+        self.state.unsettle(machine.pool)
+        self.state.newly_vacant.append(machine)
 
     def _machine_failed(self, event: MachineFailed) -> None:
         machine = self.state.machines.get(event.machine)
@@ -85,15 +87,12 @@ class MachineEvents(Turn):
         else:
             machine.free = plus(machine.free, unit.need.demand)
         if offer:
-            self._make_room(machine)
+            machine.fleet.offer(machine)
+            state = self.state
+            if not machine.pool.is_unsettled:
+                state.unsettle(machine.pool)
+            state.newly_vacant.append(machine)
         return machine
-
-    def _make_room(self, machine: Machine) -> None:
-        machine.fleet.offer(machine)
-        pool = machine.pool
-        if not pool.is_unsettled:
-            self.state.unsettle(pool)
-        self.state.newly_vacant.append(machine)
 
     def _budget_changed(self, event: BudgetChanged) -> None:
         pool = self.state.by_name[event.tenant]

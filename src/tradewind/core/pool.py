@@ -164,7 +164,12 @@ class Pool:
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""
         for index, queue in self.queues.items():
-            queued = [unit for key in queue if (unit := self._holder(index, key)) is not None]
+            units = map(self._units.get, map(_ID_MASK.__and__, queue))
+            queued = [
+                unit
+                for unit, key in zip(units, queue, strict=True)
+                if unit is not None and unit.key == key and unit.need.index == index
+            ]
             found = [unit for unit in queued if unit.state == READY]
             if len(found) < len(queue) or self._spent[index]:  # there are entries that no longer hold
                 found = list(dict.fromkeys(found))

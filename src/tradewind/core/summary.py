@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from tradewind.core.metrics import Meter, RunMeter, TenantMeter
+from tradewind.core.steps import Level
 from tradewind.model.units import SECOND, Duration, Time, in_seconds, in_units
 
 
@@ -34,12 +35,8 @@ def summarise(meter: Meter) -> dict[str, Any]:
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": {key: fmean(row[key] for row in elasticity) for key in ("a_u", "a_o", "t_u", "t_o")},
-        "busy_share": _share(
-            [level.until(end) for t in meter.tenants for level in t.busy], end - meter.begin, meter.size
-        ),
-        "allocated_share": _share(
-            [level.until(end) for t in meter.tenants for level in t.allocated], end - meter.begin, meter.size
-        ),
+        "busy_share": _share(meter, [level for t in meter.tenants for level in t.busy]),
+        "allocated_share": _share(meter, [level for t in meter.tenants for level in t.allocated]),
         "attempts": meter.attempts,
         "failures": meter.failures,
         "lost_attempts": meter.lost,
@@ -65,8 +62,8 @@ def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str,
         "slowdown": _slowdown(runs),
         "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
         "elasticity": elasticity,
-        "busy_share": _share([level.until(end) for level in tenant.busy], end - meter.begin, meter.size),
-        "allocated_share": _share([level.until(end) for level in tenant.allocated], end - meter.begin, meter.size),
+        "busy_share": _share(meter, tenant.busy),
+        "allocated_share": _share(meter, tenant.allocated),
     }
 
 
@@ -106,8 +103,11 @@ def _mean_seconds(durations: Sequence[Duration]) -> float:
     return fmean(durations) / SECOND if durations else 0.0
 
 
-def _share(areas: Sequence[int], time: Duration, size: int) -> float:
-    return sum(areas) / (time * size) if time and size else 0.0
+def _share(meter: Meter, levels: Sequence[Level]) -> float:
+    """How much of all there is was in use, up to the end, or to the last change where machines outlive the work."""
+    last = max([meter.end, *(level.since for tenant in meter.tenants for level in tenant.allocated)])
+    time = last - meter.begin
+    return sum(level.until(last) for level in levels) / (time * meter.size) if time and meter.size else 0.0
 
 
 def _is_late(run: RunMeter) -> bool:

@@ -228,6 +228,7 @@ class WorkEvents(MachineEvents):
                 dropped += 1
                 run.pool.delayed.pop(unit.id, None)
                 unit.move(UnitStep.CANCEL)
+            unit.children = NOBODY  # nothing follows any more
         if eligible:
             self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -eligible))
         run.left -= dropped

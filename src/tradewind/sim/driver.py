@@ -24,7 +24,7 @@ Record = Event | Command
 Sink = Callable[[Record], None]
 
 _PATIENCE = 1_000
-"""How many timers may go by without a machine before work counts as stuck."""
+"""How many timers at least must go by with no other event before work counts as stuck."""
 
 _TIMERS = 1 << 60
 """Timers are numbered from here, behind all other events of their instant."""
@@ -52,6 +52,8 @@ class Simulation:
         self._heap: list[Event] = [*arriving, Closed(last, next(next_seq))]
         heapify(self._heap)
         self._next_timer = count(_TIMERS).__next__
+        periods = [kind.billing.period for kind in scenario.machines]
+        self._longest = 2 * max([*periods, *(tenant.interval for tenant in scenario.tenants)], default=0)
         self._cloud = Cloud(self.state, self._heap, next_seq, real, scenario.faults, scenario.seed)
 
     def run(self, sink: Sink) -> None:
@@ -62,21 +64,23 @@ class Simulation:
         start = self._cloud.start
         acquire = self._cloud.acquire
         due: Time | None = None
-        idle = 0
+        idle = quiet_since = 0
         with _collecting_rarely():
             while heap:
                 event = heappop(heap)
                 if type(event) is not Timer:
                     sink(event)
                     idle = 0
-                elif not state.machines:
-                    idle += 1
-                    if idle > _PATIENCE and all(type(each) is Timer for each in heap):
-                        return  # nothing is held, nothing will come, and the policy rents nothing
-                elif event.at == due:
-                    due = None
-                else:
+                    quiet_since = event.at
+                elif event.at != due:
                     continue  # the core has asked for another since, or has been woken at this instant already
+                else:
+                    due = None
+                    idle += 1
+                    if any(pool.delayed for pool in state.all_pools):
+                        idle, quiet_since = 0, event.at
+                    elif idle > _PATIENCE and event.at - quiet_since > self._longest and self._is_stuck():
+                        return
                 for command in handle(event):
                     kind = type(command)
                     if kind is Start:
@@ -91,6 +95,10 @@ class Simulation:
                             acquire(command)  # type: ignore[arg-type]
                 if state.is_closed and not state.runs:
                     return  # what is still to come, such as the loss of a machine already given back, changes nothing
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing runs, boots or arrives, so that only the policy could change anything."""
+        return all(type(each) is Timer for each in self._heap)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Pfa:
                 target = scale_down(profile, demand)
             else:
                 target = inflate(profile, demand, budget, prices, limits)
-            groups = {frozenset(kind.index for kind in kinds) for kinds in {unit.kinds for unit in pool.eligible()}}
+            groups = {frozenset(kind.index for kind in need.kinds) for need in pool.waiting()}
             target = with_capable(target, groups, prices, budget)
         because = f"{demand} machines for {waves.tasks} tasks ahead; the budget pays for {sum(profile)} in proportion"
         return demand, target, because

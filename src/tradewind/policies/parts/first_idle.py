@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from tradewind.policies.protocol import Place, Unit, View
 
+_place = Place._make  # faster than naming the fields, and nothing is done more often
+
 
 class FirstIdle:
     """Places ready units by workflow priority, then submission order, on the first machine with room."""
@@ -20,4 +22,4 @@ class FirstIdle:
         for pool in view.unsettled():
             best_match = pool.best_match
             while (match := best_match()) is not None:
-                yield Place(match[0], match[1], "first ready unit on the first machine with room")
+                yield _place((*match, "first ready unit on the first machine with room"))

@@ -24,20 +24,23 @@ def token_waves(active: Iterable[Unit], depth: int | None) -> Waves:
     wave = list(active)
     tasks = widest = visited = 0
     missing: dict[int, int] = {}
+    left_of = missing.get
     while wave and (depth is None or visited < depth):
         visited += 1
         tasks += len(wave)
         widest = max(widest, len(wave))
         if visited == depth:
             break
-        following = []
+        following: list[Unit] = []
+        follow = following.append
         for unit in wave:
             for child in unit.children:
                 waits = child.waits
                 if waits > 1:
-                    waits = missing.get(child.id, waits)
-                    missing[child.id] = waits - 1
-                if waits == 1 and not child.is_ended:
-                    following.append(child)
+                    number = child.id
+                    waits = left_of(number, waits)
+                    missing[number] = waits - 1
+                if waits == 1:
+                    follow(child)
         wave = following
     return Waves(tasks, widest)
