@@ -280,8 +280,6 @@ def _must_end(scenario: Scenario, *, is_uniform: bool) -> bool:
     if scenario.policy == "fixed":  # holds machines whether they are of use or not, and for tenants without work too
         is_enough = is_uniform or scenario.parameters["machines"] >= len(scenario.machines)
         return is_enough and len(scenario.tenants) == 1 and scenario.tenants[0].budget is None
-    if scenario.policy == "scf" and not is_uniform:  # spends on work ahead what the work at hand would need
-        return all(tenant.budget is None for tenant in scenario.tenants)
     return all(_pays_for(tenant, scenario.machines, is_uniform=is_uniform) for tenant in scenario.tenants)
 
 

@@ -102,12 +102,7 @@ def test_the_order_of_sets_reaches_no_record() -> None:
     assert digest("1") == digest("2") == digest_of(range(40))
 
 
-STUCK = pytest.mark.xfail(
-    strict=True, reason="defect: scf rents for work ahead what the work at hand cannot use, for ever"
-)
-
-
-@pytest.mark.parametrize("policy", ["demand", "pfa", "plf", pytest.param("scf", marks=STUCK), "capability"])
+@pytest.mark.parametrize("policy", ["demand", "pfa", "plf", "scf", "capability"])
 def test_a_budget_for_one_machine_at_a_time_is_enough_for_a_chain_over_two_types(policy: str) -> None:
     gpu, disk = (Requirement(frozenset({name})) for name in ("gpu", "disk"))
     types = [

@@ -95,7 +95,10 @@ class MachineEvents(Turn):
         return machine
 
     def _budget_changed(self, event: BudgetChanged) -> None:
-        pool = self.state.by_name[event.tenant]
+        pool = self.state.by_name.get(event.tenant)
+        if pool is None:
+            self._stale(event)
+            return
         pool.tenant = replace(pool.tenant, budget=event.budget)
         pool.account.budget = event.budget
 

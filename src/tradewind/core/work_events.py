@@ -22,7 +22,11 @@ class WorkEvents(MachineEvents):
     def _submitted(self, event: Submitted) -> None:
         state = self.state
         workflow = event.workflow
-        pool = state.by_name[event.tenant]
+        pool = state.by_name.get(event.tenant)
+        if pool is None:
+            reason = f"there is no tenant {event.tenant!r}"
+            self._out.append(Refused(state.now, self._cause, event.tenant, workflow.name, reason))
+            return
         needs = self._needs(workflow.tasks)
         if isinstance(needs, str):
             self._out.append(Refused(state.now, self._cause, event.tenant, workflow.name, needs))
@@ -108,7 +112,7 @@ class WorkEvents(MachineEvents):
 
     def _finished(self, event: Finished) -> None:
         unit = self.state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING:
+        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine):
             self._stale(event)
             return
         unit.state = _FINISHED
@@ -130,7 +134,7 @@ class WorkEvents(MachineEvents):
     def _failed(self, event: Failed) -> None:
         state = self.state
         unit = state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING:
+        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine):
             self._stale(event)
             return
         self._vacate(unit)
@@ -263,3 +267,8 @@ class WorkEvents(MachineEvents):
             self._admission.settle(machine)
             self._admission.release(machine, "all work is done")
         self._forget_alarms()
+
+
+def _is_there(unit: Unit, machine: int) -> bool:
+    """Whether a unit runs on the machine that a report names."""
+    return unit.machine is not None and unit.machine.id == machine

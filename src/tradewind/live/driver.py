@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from tradewind.core.handle import Core
 from tradewind.core.log import Record, Sink
 from tradewind.core.state import State
+from tradewind.core.work import Unit
 from tradewind.live.jobs import Document, Job
 from tradewind.live.journal import Journal
 from tradewind.live.port import Broke, Done, Down, Engine, Order, Report, Up
@@ -157,9 +158,8 @@ class Driver:
 
     def _handle(self, event: Event, report: Report | None) -> None:
         journal = self._journal
-        unit = self.state.units.get(event.unit) if isinstance(event, Finished | Failed) else None
+        unit = self._concerned(event)
         job = None if unit is None else self.jobs[unit.run.id]
-        counts = unit is not None and unit.attempt == event.attempt and unit.machine is not None  # type: ignore[union-attr]
         journal.event(event, report)
         self._show(event)
         for command in self.core.handle(event):
@@ -176,13 +176,22 @@ class Driver:
                 self.ended[command.run] = command.status
             elif type(command) is Refused:
                 self.refused.append(command.reason)
-        if unit is None or job is None or not counts:
+        if unit is None or job is None:
             return
         journal.settled(unit, event, report)  # type: ignore[arg-type]
         if isinstance(report, Broke) and unit.is_ended:
             self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, unit.attempt), report))
         if isinstance(event, Finished) and unit.run.id in self.state.runs:
             self._grow(unit.run.id, job, unit.task.id, report)
+
+    def _concerned(self, event: Event) -> Unit | None:
+        """The unit whose present attempt an event ends, if it does."""
+        if not isinstance(event, Finished | Failed):
+            return None
+        unit = self.state.units.get(event.unit)
+        if unit is None or unit.attempt != event.attempt or unit.machine is None or unit.machine.id != event.machine:
+            return None
+        return unit
 
     def _grow(self, run: int, job: Job, chain: str, report: Report | None) -> None:
         """Tell the core what follows on the end of a chain."""

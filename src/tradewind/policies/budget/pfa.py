@@ -77,7 +77,7 @@ class Pfa:
             else:
                 target = inflate(profile, demand, budget, prices, limits)
             groups = {frozenset(kind.index for kind in need.kinds) for need in pool.waiting()}
-            target = with_capable(target, groups, prices, budget)
+            target = with_capable(target, groups, prices, limits, budget)
         because = f"{demand} machines for {waves.tasks} tasks ahead; the budget pays for {sum(profile)} in proportion"
         return demand, target, because
 

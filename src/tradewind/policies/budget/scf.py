@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from tradewind.model.units import Duration, Money
 from tradewind.policies.budget.planning import PlanningParameters, assignments, hopeless, planning_policy, returns
+from tradewind.policies.parts.capable import with_capable
 from tradewind.policies.parts.consolidation import Planned, by_priority, consolidate, eligible_by_run
 from tradewind.policies.parts.fastest import fastest, payable
 from tradewind.policies.parts.plan import Plan
@@ -68,6 +69,9 @@ class Scf:
             prices = [view.worth(pool, kind) for kind in view.kinds]
             limits = [len(fleet.machines) + view.vacancies(fleet.kind) for fleet in pool.fleets]
             target = fit(predicted, prices, limits, pool.tenant.budget, fill=self._fill_budget)
+            if pool.tenant.budget is not None:  # what could start now comes before what lies ahead
+                groups = {kinds & {kind.index for kind in need.kinds} for need in pool.waiting()} - {frozenset()}
+                target = with_capable(target, groups, prices, limits, pool.tenant.budget)
         with view.phase("allocate"):
             eligible = eligible_by_run(pool)
             reasons = [

@@ -10,7 +10,11 @@ from tradewind.model.units import Money
 
 
 def with_capable(
-    target: Sequence[int], groups: Iterable[frozenset[int]], prices: Sequence[Money], budget: Money
+    target: Sequence[int],
+    groups: Iterable[frozenset[int]],
+    prices: Sequence[Money],
+    limits: Sequence[int],
+    budget: Money,
 ) -> list[int]:
     """A target raised so that each group of types has a machine, at the cost of others where money is short."""
     numbers = list(target)
@@ -19,11 +23,11 @@ def with_capable(
         if any(numbers[kind] for kind in group):
             kept |= {kind for kind in group if numbers[kind]} if len(group) == 1 else set()
             continue
-        cheapest = min(group, key=lambda kind: (prices[kind], kind))
-        if prices[cheapest] > budget:
-            continue
-        numbers[cheapest] = 1
-        kept.add(cheapest)
+        possible = [kind for kind in group if limits[kind] > 0 and prices[kind] <= budget]
+        if possible:
+            cheapest = min(possible, key=lambda kind: (prices[kind], kind))
+            numbers[cheapest] = 1
+            kept.add(cheapest)
     cost = sum(number * price for number, price in zip(numbers, prices, strict=True))
     for kind in sorted(range(len(numbers)), key=lambda kind: (-prices[kind], kind)):
         while cost > budget and numbers[kind] > (1 if kind in kept else 0):
