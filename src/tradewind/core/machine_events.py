@@ -1,5 +1,6 @@
 """Events about machines and money: they come up, fail to, vanish, and their paid time ends."""
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from tradewind.core.machines import Machine, plus
@@ -12,7 +13,7 @@ from tradewind.model.event import BudgetChanged, MachineFailed, MachineLost, Mac
 _VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 
 
-class MachineEvents(Turn):
+class MachineEvents(Turn, ABC):
     """Handles what happens to machines."""
 
     def _machine_ready(self, event: MachineReady) -> None:
@@ -120,10 +121,10 @@ class MachineEvents(Turn):
             else:
                 self._admission.renew(machine)
 
+    @abstractmethod
     def _leave(self, run: Run, count: int) -> None:
         """So many units of a run have ended."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _give_up_on(self, unit: Unit) -> None:
         """A unit has failed for good."""
-        raise NotImplementedError
