@@ -99,6 +99,13 @@ def test_same_seed_gives_the_same_log_and_another_seed_another(tmp_path: Path) -
     assert {"submitted", "acquire", "start", "finished"} <= {json.loads(line)["event"] for line in logs[0].splitlines()}
 
 
+def test_a_file_with_negative_times_can_be_taken_leniently(tmp_path: Path) -> None:
+    path = tmp_path / "odd.xml"
+    path.write_text('<adag name="odd"><job id="a" name="a" runtime="-1"/><job id="b" name="b" runtime="5"/></adag>')
+    assert run("simulate", path).exit_code != 0
+    assert run("simulate", path, "--lenient").exit_code == 0
+
+
 @pytest.mark.parametrize("name", ["timeline.svg", "timeline.png"])
 def test_draws_a_picture(diamond: Path, tmp_path: Path, name: str) -> None:
     assert run("simulate", diamond, "--plot", tmp_path / name).exit_code == 0

@@ -17,7 +17,7 @@ from tradewind.core.series import Series
 from tradewind.core.state import State
 from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
-from tradewind.formats.load import load, load_machines
+from tradewind.formats.load import Document, load, load_machines
 from tradewind.model.scenario import Arrivals, Given, Scenario
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import parse_duration, parse_money
@@ -40,6 +40,7 @@ def simulate(
     interval: Annotated[str | None, typer.Option(help="How often to decide, and what the budget is for.")] = None,
     every: Annotated[str | None, typer.Option(help="Submit workflow files so far apart; default: at once.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
     json: Annotated[Path | None, typer.Option(help="Write the figures as JSON; - for standard output.")] = None,
     events: Annotated[Path | None, typer.Option(help="Write the event log: .jsonl, .jsonl.gz or .parquet.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw machines and money over time: .svg, .png, .pdf.")] = None,
@@ -52,7 +53,8 @@ def simulate(
     - `tradewind simulate montage.yaml -p pfa -p plf -p scf --budget 60`
     - `tradewind simulate scenario.yaml --seed 7 --json figures.json --plot timeline.svg`
     """
-    base = _scenario(files, machines, budget, interval, every, seed)
+    documents = [load(path, lenient=lenient) for path in files]
+    base = _scenario(documents, machines, budget, interval, every, seed)
     parameters = dict(_split(text) for text in parameter or ())
     wanted = policy or [base.policy]
     scenarios = [
@@ -86,17 +88,16 @@ def simulate(
 
 
 def _scenario(
-    files: Sequence[Path],
+    documents: Sequence[Document],
     machines: Path | None,
     budget: str | None,
     interval: str | None,
     every: str | None,
     seed: int | None,
 ) -> Scenario:
-    documents = [load(path) for path in files]
     found = [document.content for document in documents if isinstance(document.content, Scenario)]
     if found and len(documents) > 1:
-        raise FormatError(str(files[0]), "a scenario is simulated alone", remedy="give one scenario, or workflows")
+        raise FormatError(documents[0].file, "a scenario is simulated alone", remedy="give one scenario, or workflows")
     scenario = found[0] if found else Scenario((), MACHINES, policy="pfa" if budget else "demand")
     if machines:
         scenario = replace(scenario, machines=load_machines(machines))
