@@ -42,6 +42,7 @@ class RunWas(NamedTuple):
     deadline: Time | None
     is_open: bool
     units: Sequence[UnitWas]
+    keeps_going: bool = False
 
 
 class MachineWas(NamedTuple):
@@ -109,6 +110,7 @@ def _restore_run(core: Core, was: RunWas) -> None:
     pool = state.by_name[was.tenant]
     run = Run(was.number, was.name, pool, was.priority, was.submitted, was.deadline)
     run.is_open = was.is_open
+    run.keeps_going = was.keeps_going
     units: list[Unit] = []
     for row in was.units:
         unfinished = [units[place] for place in row.parents if units[place].state != DONE]

@@ -123,6 +123,8 @@ class Journal:
             )
         )
         if run is not None:
+            if run.keeps_going:
+                self._changes.notes[keeps_going_note(run.id)] = True
             self.add_units(run)
 
     def add_units(self, run: Run) -> None:
@@ -222,6 +224,11 @@ class Journal:
         machine = self._held.get(record.machine)
         if machine is not None:
             self._machines.setdefault(record.machine, (machine, None, ""))
+
+
+def keeps_going_note(run: int) -> str:
+    """Under which name the store notes that a run goes on after a failure."""
+    return f"keeps going/{run}"
 
 
 def _machine_row(machine: Machine, released: Time | None, because: str) -> MachineRow:

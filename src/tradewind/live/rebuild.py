@@ -8,6 +8,7 @@ from tradewind.core.restore import MachineWas, Next, RunWas, Spent, UnitWas, res
 from tradewind.core.work import DONE
 from tradewind.live.documents import decode
 from tradewind.live.jobs import Job, task_of
+from tradewind.live.journal import keeps_going_note
 from tradewind.live.store.port import Saved
 from tradewind.live.store.rows import RunRow, UnitRow
 from tradewind.model.units import Time
@@ -20,7 +21,12 @@ def rebuild(core: Core, jobs: dict[int, Job], saved: Saved, folder: Path, now: T
     units: dict[int, list[UnitRow]] = {}
     for row in saved.units:
         units.setdefault(row.run, []).append(row)
-    runs = [_run_was(jobs, row, units.get(row.number, []), folder) for row in saved.runs]
+    runs = [
+        _run_was(jobs, row, units.get(row.number, []), folder)._replace(
+            keeps_going=bool(saved.notes.get(keeps_going_note(row.number)))
+        )
+        for row in saved.runs
+    ]
     machines = [
         MachineWas(row.number, row.kind, row.tenant, row.state >= IDLE, row.acquired, row.expected, row.paid_until)
         for row in saved.machines
