@@ -57,8 +57,8 @@ def test_orders_are_packed_as_plain_values() -> None:
         Call("c", Container("image", "command")),
     )
     order = Order("run", 7, 2, 1, "chain", calls, "folder", "/checkpoint", 3, 4)
-    packed = PackedOrder(*marshal.loads(marshal.dumps(pack(order, "/root"))))  # noqa: S302
-    assert packed._replace(calls=[]) == ("run", 7, 2, "/root/folder", "/checkpoint", 3, 4, [])
+    packed = PackedOrder(*marshal.loads(marshal.dumps(pack(order, "/base"))))  # noqa: S302
+    assert packed._replace(calls=[]) == ("run", 7, 2, "/base/folder", "/checkpoint", 3, 4, [])
     assert [PackedCall(*call) for call in packed.calls] == [
         PackedCall(
             id="a",
