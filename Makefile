@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 USER_STAMP := $(VENV)/.usable
+BENCH_STAMP := $(VENV)/.benchable
 
 .PHONY: demo test lint dst bench clean
 
@@ -21,7 +22,7 @@ lint: $(STAMP)  ## style, types and the direction of imports
 dst: $(STAMP)  ## many more seeds of the deterministic simulation tests: make dst SEEDS=10000
 	SEEDS=$(or $(SEEDS),10000) $(BIN)/pytest -q -n 2 tests/live/test_dst.py
 
-bench: $(STAMP)  ## measure speed beside peers
+bench: $(BENCH_STAMP)  ## measure speed beside peers
 	$(BIN)/python -m benchmarks --json out/benchmarks.json
 
 clean:
@@ -36,4 +37,8 @@ $(USER_STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(STAMP): $(USER_STAMP) requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	touch $@
+
+$(BENCH_STAMP): $(STAMP) requirements-bench.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-bench.txt
 	touch $@

@@ -11,15 +11,38 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import decisions, floor, loading, memory, simulator, store
+from benchmarks import (
+    control,
+    deadline,
+    decisions,
+    floor,
+    kills,
+    loading,
+    memory,
+    server,
+    simulator,
+    startup,
+    store,
+    tasks,
+)
 
 BENCHMARKS: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
     "simulator": ("Simulator speed, tasks per CPU second", simulator.run),
     "growth": ("How the cost of a task grows with their number", simulator.growth),
     "memory": ("Memory for each pending task", memory.run),
     "decisions": ("Time of one decision", decisions.run),
+    "deadline": ("One step of SCS over many jobs", deadline.steps),
+    "assignment": ("Deadline assignment of one job of 1,000 tasks", deadline.assignment),
+    "startup": ("From the command to the first task, milliseconds", startup.run),
+    "shell": ("Commands, milliseconds for each", tasks.shell),
+    "python": ("Python calls, milliseconds for each", tasks.python),
+    "chains": ("Chains of Python calls, milliseconds for each call", tasks.chains),
+    "forkjoin": ("Fork and join, milliseconds for each call", tasks.forkjoin),
+    "control": ("The control plane alone, milliseconds for each chain", control.run),
+    "kills": ("The control plane killed and resumed", kills.run),
     "store": ("The durable store, microseconds for each chain", store.run),
     "engine": ("The local engine beside a bare process loop, milliseconds for each task", floor.run),
+    "server": ("One server process, from other processes on this host", server.run),
     "loading": ("Generating, writing and loading a workflow, CPU seconds", loading.run),
 }
 

@@ -6,19 +6,15 @@ ours are run in turns, since shared hosts are noisy, and the median of the round
 """
 
 import asyncio
-import shutil
 import subprocess
-import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import Pool
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-from statistics import median
 from typing import Any
 
+from benchmarks.measure import Contestant, Cost, Stopwatch, contest
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.port import Broke, Done, Order, Report, Up
 from tradewind.model.action import Call, Function, Shell
@@ -37,33 +33,25 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
         "chained": {"engine": engine_chains},
     }
     rows = []
-    for tasks, contestants in contests.items():
-        laps: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
-        for _ in range(rounds):
-            for name, contestant in contestants.items():
-                laps[name].append(measured(contestant, count))
+    for tasks, jobs in contests.items():
+        costs = contest({name: bare(job, count) for name, job in jobs.items()}, rounds)
         rows += [
-            {
-                "tasks": tasks,
-                "by": name,
-                "count": count,
-                "cpu_ms": round(median(cpu for cpu, _ in taken), 3),
-                "wall_ms": round(median(wall for _, wall in taken), 3),
-            }
-            for name, taken in laps.items()
+            {"tasks": tasks, "by": name, "count": count, "cpu_ms": round(cost.cpu, 3), "wall_ms": round(cost.wall, 3)}
+            for name, cost in costs.items()
+            if cost is not None
         ]
     return rows
 
 
-def measured(contestant: Callable[[Path, int], None], count: int) -> tuple[float, float]:
-    """CPU and wall milliseconds per task."""
-    root = Path(tempfile.mkdtemp(prefix="tradewind-floor-"))
-    try:
-        cpu, wall = _cpu(), time.perf_counter()
-        contestant(root, count)
-        return (_cpu() - cpu) * 1000 / count, (time.perf_counter() - wall) * 1000 / count
-    finally:
-        shutil.rmtree(root)
+def bare(job: Callable[[Path, int], None], count: int) -> Contestant:
+    """A contestant that starts its processes as a part of the job."""
+
+    def contestant(root: Path) -> Cost:
+        stopwatch = Stopwatch()
+        job(root, count)
+        return stopwatch.read().shared_by(count)
+
+    return contestant
 
 
 def bare_commands(root: Path, count: int) -> None:
@@ -131,7 +119,7 @@ async def _drive(root: Path, count: int, calls: Sequence[Call]) -> None:
 def _loop(root: Path, count: int) -> None:
     """Run commands with the folder and files that the engine makes."""
     for index in range(count):
-        folder = root / str(index % 100) / str(index)
+        folder = root / f"t{index}" / "1"
         folder.mkdir(parents=True)
         (folder / "command.sh").write_text(COMMAND + "\n")
         with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
@@ -139,12 +127,3 @@ def _loop(root: Path, count: int) -> None:
                 ["/bin/sh", "-c", COMMAND], cwd=folder, stdout=out, stderr=err, check=False
             ).returncode
         (folder / "exitcode").write_text(f"{code}\n")
-
-
-def _cpu() -> float:
-    return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
-
-
-if __name__ == "__main__":
-    for row in run(quick=False):
-        print(row)

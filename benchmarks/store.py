@@ -47,7 +47,7 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
 
 
 def _row(database: str, durability: Durability, batch: int, chains: int, *, is_full: bool) -> dict[str, Any]:
-    with _place(database) as (where, cpu):
+    with place(database) as (where, cpu):
         store = open_store(where, durability=durability)
         cost = _measured(store, cpu, batch, chains, is_full=is_full)
         store.close()
@@ -120,7 +120,7 @@ def _numbers(batch: int, size: int) -> range:
 
 
 @contextmanager
-def _place(database: str) -> Iterator[tuple[str, Cpu]]:
+def place(database: str) -> Iterator[tuple[str, Cpu]]:
     if database == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield str(Path(folder) / "store.db"), lambda: 0.0

@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent / "core"))  # `audit` and `worlds` serve the simulator's tests too
+sys.path.insert(0, str(Path(__file__).parent / "client"))  # `fake_server` serves those of the command line too
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW)

@@ -16,6 +16,7 @@ from tradewind.model.command import (
     Dropped,
     Eligible,
     Ended,
+    Expired,
     Grown,
     Kill,
     Refunded,
@@ -35,11 +36,15 @@ from tradewind.model.event import (
     MachineFailed,
     MachineLost,
     MachineReady,
+    MachineResized,
+    MachineUnwanted,
     Reprioritised,
+    Resumed,
     Submitted,
+    Suspended,
     Timer,
 )
-from tradewind.model.machine import MachineType
+from tradewind.model.machine import MachineType, Market
 from tradewind.model.requirement import Requirement, amounts_of
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
@@ -55,11 +60,15 @@ class UnitBook:
     attempt: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     lost: int = 0
+    preempted: int = 0
+    started: Time = 0
     machine: int | None = None
     is_done: bool = False
     is_dead: bool = False
     """It has failed for good or has been cancelled."""
     not_before: Time = 0
+    first: Time | None = None
+    """When it was first started."""
     is_resting: bool = False
     """It has failed and waits to be tried again."""
 
@@ -81,6 +90,7 @@ class RunBook:
     """Whether the rest goes on where a task has failed."""
     is_stopping: bool = False
     """Whether nothing of it may start any more."""
+    is_suspended: bool = False
     status: str = ""
 
 
@@ -90,9 +100,12 @@ class MachineBook:
     tenant: int
     acquired: Time
     is_ready: bool = False
+    is_draining: bool = False
     gone: Time | None = None
     end: str = ""
     running: set[int] = field(default_factory=set)
+    amounts: dict[str, int] = field(default_factory=dict)
+    """What it offers now."""
     charges: list[Charged] = field(default_factory=list)
     refunded: Money = 0
 
@@ -128,6 +141,9 @@ class Audit:
         self.refused = 0
         self.stale = 0
         self.lost_attempts = 0
+        self.preempted_attempts = 0
+        self._shrunk: int | None = None
+        """The machine that has just been resized, if what runs on it may have to give way."""
         self.cuts: list[Cut] = []
         self._now: Time = 0
         self._cause = -1
@@ -175,10 +191,16 @@ class Audit:
 
     def _settle(self) -> None:
         """All that one event led to is on record."""
+        if self._shrunk is not None:
+            self._check_fits(self.machines[self._shrunk])
+            self._shrunk = None
         assert not self._must_drop, f"stale, but not dropped: events {sorted(self._must_drop)}"
         for number, run in enumerate(self.runs):
             wanted = sum(self._is_wanted(unit) for unit in run.units)
-            assert run.demand == wanted, f"run {number}: {wanted} tasks eligible or running, {run.demand} on record"
+            resting = run.is_suspended * sum(self.units[unit].is_resting for unit in run.units)
+            assert 0 <= run.demand - wanted <= resting, (
+                f"run {number}: {wanted} tasks eligible or running, {run.demand} on record"
+            )
         if self.is_dynamic:
             for unit in self._placeable():
                 place = self._first_place(unit)
@@ -190,7 +212,9 @@ class Audit:
             return False
         if book.machine is not None:
             return True
-        return not self.runs[book.run].is_stopping and all(self.units[parent].is_done for parent in book.parents)
+        run = self.runs[book.run]
+        is_held = run.is_stopping or run.is_suspended
+        return not is_held and all(self.units[parent].is_done for parent in book.parents)
 
     def _on_timer(self, _record: Timer) -> None: ...
 
@@ -249,6 +273,20 @@ class Audit:
         if run is not None:
             run.priority = record.priority
 
+    def _on_suspended(self, record: Suspended) -> None:
+        run = self._open_run(record.run, record.seq)
+        if run is not None and (run.is_suspended or run.is_stopping):
+            self._expect_drop(record.seq)
+        elif run is not None:
+            run.is_suspended = True
+
+    def _on_resumed(self, record: Resumed) -> None:
+        run = self._open_run(record.run, record.seq)
+        if run is not None and not run.is_suspended:
+            self._expect_drop(record.seq)
+        elif run is not None:
+            run.is_suspended = False
+
     def _on_broken(self, record: Broken) -> None:
         run = self._open_run(record.run, record.seq)
         if run is not None:
@@ -295,6 +333,15 @@ class Audit:
             if any(self.units[parent].is_dead for parent in self.units[other].parents):
                 self.units[other].is_dead = True
 
+    def _on_expired(self, record: Expired) -> None:
+        book = self.units[record.unit]
+        assert book.run == record.run
+        assert book.task.retry.within is not None
+        assert book.first is not None
+        assert self._now >= book.first + book.task.retry.within, f"{record}: too early"
+        assert book.machine is None
+        self._bury(record.unit)
+
     def _on_ended(self, record: Ended) -> None:
         run = self.runs[record.run]
         books = [self.units[unit] for unit in run.units]
@@ -315,6 +362,8 @@ class Audit:
         assert not book.is_over, f"{record}: it is over"
         assert book.machine is None, f"{record}: it runs already"
         assert not run.is_stopping, f"{record}: its run is doomed"
+        assert not run.is_suspended, f"{record}: its run is suspended"
+        assert not machine.is_draining, f"{record}: the machine is being drained"
         assert all(self.units[parent].is_done for parent in book.parents), f"{record}: before its parents"
         assert self._now >= book.not_before, f"{record}: before its pause is over"
         assert record.attempt == book.attempt + 1, f"{record}: attempts are counted 1, 2, 3"
@@ -330,18 +379,20 @@ class Audit:
             for other in rivals:
                 assert self._order(other) >= key or self._first_place(other) is None, f"{record}: unit {other} is first"
         book.attempt = record.attempt
+        book.first = self._now if book.first is None else book.first
         book.machine = record.machine
+        book.started = self._now
         book.is_resting = False
         machine.running.add(record.unit)
 
     def _on_finished(self, record: Finished) -> None:
-        if self._stop(record.unit, record.attempt, record.seq):
+        if self._stop(record):
             book = self.units[record.unit]
             book.is_done = True
             self.runs[book.run].demand -= 1
 
     def _on_failed(self, record: Failed) -> None:
-        if not self._stop(record.unit, record.attempt, record.seq):
+        if not self._stop(record):
             return
         book = self.units[record.unit]
         run = self.runs[book.run]
@@ -365,12 +416,12 @@ class Audit:
             book.needs = needs
         return True
 
-    def _stop(self, unit: int, attempt: int, seq: int) -> bool:
-        book = self.units[unit] if unit < len(self.units) else None
-        if book is None or book.machine is None or book.attempt != attempt:
-            self._expect_drop(seq)
+    def _stop(self, record: Finished | Failed) -> bool:
+        book = self.units[record.unit] if record.unit < len(self.units) else None
+        if book is None or book.machine != record.machine or book.attempt != record.attempt:
+            self._expect_drop(record.seq)
             return False
-        self.machines[book.machine].running.remove(unit)
+        self.machines[record.machine].running.remove(record.unit)
         book.machine = None
         return True
 
@@ -382,17 +433,48 @@ class Audit:
         if record.because == "the run was cancelled":
             book.is_dead = True
             assert book.run in self._cancelled
+        elif "over all attempts" in record.because:
+            pass  # what follows says more
         else:
-            assert record.because == "the budget no longer pays for it"
-            self._lose(record.unit)
+            is_preempted = record.because == "the machine has shrunk"
+            if is_preempted:
+                self._check_victim(record.unit, record.machine)
+            else:
+                assert record.because in ("the budget no longer pays for it", "mischief")
+            self._lose(record.unit, is_preempted=is_preempted)
 
-    def _lose(self, unit: int) -> None:
+    def _check_victim(self, unit: int, number: int) -> None:
+        """Only what must give way on a machine that has just shrunk does, the newest first."""
+        assert number == self._shrunk, f"unit {unit} gives way on machine {number}, which did not shrink"
+        machine = self.machines[number]
+        lacking = self._lacking(machine, [unit])
+        takes = dict(self.units[unit].needs.amounts)
+        assert any(takes.get(name) for name in lacking), f"unit {unit} gives way for nothing"
+        order = (self.units[unit].started, unit)
+        for other in machine.running:
+            if any(dict(self.units[other].needs.amounts).get(name) for name in lacking):
+                assert (self.units[other].started, other) < order, f"unit {other} is newer than {unit}"
+
+    def _lacking(self, machine: MachineBook, more: Sequence[int] = ()) -> list[str]:
+        """What a machine has too little of for what runs on it."""
+        taken: dict[str, int] = {}
+        for unit in (*machine.running, *more):
+            for name, count in self.units[unit].needs.amounts:
+                taken[name] = taken.get(name, 0) + count
+        return [name for name, count in taken.items() if count > machine.amounts.get(name, 0)]
+
+    def _check_fits(self, machine: MachineBook) -> None:
+        assert machine.gone is not None or not self._lacking(machine), "more runs on a machine than it has left"
+
+    def _lose(self, unit: int, *, is_preempted: bool = False) -> None:
         """A unit has lost its machine, and runs again unless that has happened too often."""
         book = self.units[unit]
-        book.lost += 1
+        book.lost += not is_preempted
+        book.preempted += is_preempted
+        self.preempted_attempts += is_preempted
         if self.runs[book.run].is_stopping:
             book.is_dead = True
-        elif book.lost > book.task.retry.lost:
+        elif book.lost > book.task.retry.lost or book.preempted > book.task.retry.preempted:
             self._bury(unit)
 
     # Machines
@@ -400,7 +482,7 @@ class Audit:
     def _on_acquire(self, record: Acquire) -> None:
         assert record.machine == len(self.machines)
         kind = self.types[record.kind]
-        self.machines.append(MachineBook(kind, record.tenant, self._now))
+        self.machines.append(MachineBook(kind, record.tenant, self._now, amounts=dict(kind.amounts)))
         held = sum(machine.kind is kind and machine.gone is None for machine in self.machines)
         assert held <= kind.limit, f"{record}: {held} machines of {kind.limit}"
 
@@ -423,13 +505,36 @@ class Audit:
         if machine is None:
             self._expect_drop(record.seq)
             return
+        self._vanish(machine)
+
+    def _vanish(self, machine: MachineBook) -> None:
         machine.gone, machine.end = self._now, "lost"
         units = sorted(machine.running)
         machine.running.clear()
+        is_firm = machine.kind.market is Market.ON_DEMAND
         for unit in units:
-            self.lost_attempts += 1
+            self.lost_attempts += is_firm
             self.units[unit].machine = None
-            self._lose(unit)
+            self._lose(unit, is_preempted=not is_firm)
+
+    def _on_machineresized(self, record: MachineResized) -> None:
+        machine = self._held(record.machine)
+        if machine is None:
+            self._expect_drop(record.seq)
+            return
+        amounts = dict(record.amounts)
+        if any(amounts.get(name, 0) < least for name, least in machine.kind.minimum):
+            self._vanish(machine)
+            return
+        machine.amounts = amounts
+        self._shrunk = record.machine
+
+    def _on_machineunwanted(self, record: MachineUnwanted) -> None:
+        machine = self._held(record.machine)
+        if machine is None:
+            self._expect_drop(record.seq)
+        else:
+            machine.is_draining = True
 
     def _held(self, number: int) -> MachineBook | None:
         known = number < len(self.machines) and self.machines[number].gone is None
@@ -440,7 +545,7 @@ class Audit:
         assert machine.gone is None, f"{record}: it is gone already"
         assert not machine.running, f"{record}: it is at work"
         if not machine.is_ready:
-            assert record.because in ("all work is done", "the budget no longer pays for it"), record
+            assert machine.is_draining or record.because in ("all work is done", "the budget no longer pays for it")
         machine.gone, machine.end = self._now, "released"
 
     # Money
@@ -522,8 +627,7 @@ class Audit:
             assert net == 0, f"machine {number} never came up, and costs {net}"
         elif machine.gone is not None and self.is_punctual:
             held = machine.gone - machine.acquired
-            refundable = machine.end == "released"
-            due = _bill(machine.kind, held, refundable=refundable)
+            due = _bill(machine.kind, held, refundable=True)
             if machine.charges[-1].at == machine.gone and held:  # renewed in the very instant in which it went
                 dues = {due, _bill(machine.kind, held + 1, refundable=False)}
                 assert net in dues, f"machine {number} costs {net}, not {dues}"
@@ -555,8 +659,7 @@ class Audit:
         for each in (needs, *(self.units[unit].needs for unit in machine.running)):
             for name, count in each.amounts:
                 taken[name] = taken.get(name, 0) + count
-        offer = dict(kind.amounts)
-        return all(offer.get(name, 0) >= count for name, count in taken.items())
+        return all(machine.amounts.get(name, 0) >= count for name, count in taken.items())
 
     def _placeable(self) -> list[int]:
         return [
@@ -574,6 +677,7 @@ class Audit:
         for kind in self.types:
             for number, machine in enumerate(self.machines):
                 is_up = machine.tenant == tenant and machine.is_ready and machine.gone is None
+                is_up = is_up and not machine.is_draining
                 if machine.kind is kind and is_up and self._has_room(machine, book.needs):
                     return number
         return None

@@ -19,8 +19,12 @@ from tradewind.model.event import (
     MachineFailed,
     MachineLost,
     MachineReady,
+    MachineResized,
+    MachineUnwanted,
     Reprioritised,
+    Resumed,
     Submitted,
+    Suspended,
     Timer,
 )
 from tradewind.model.tenant import Tenant
@@ -74,6 +78,10 @@ class Mischief:
             self.lose,
             self.extend,
             self.reprioritise,
+            self.suspend,
+            self.resume,
+            self.unwant,
+            *[self.resize] * 3,
             self.change_budget,
             self.cancel,
             self.report_old_attempt,
@@ -102,14 +110,19 @@ class Mischief:
         self.past.append(event)
         if isinstance(event, MachineReady | MachineFailed | MachineLost):
             self.booting.discard(event.machine)
-        if isinstance(event, MachineLost):
+        if isinstance(event, MachineLost) or (isinstance(event, MachineResized) and self._evicts(event)):
+            self.booting.discard(event.machine)
             self.running = {unit: start for unit, start in self.running.items() if start.machine != event.machine}
         if isinstance(event, Finished | Failed):
             start = self.running.get(event.unit)
-            if start is not None and start.attempt == event.attempt:
+            if start is not None and (start.attempt, start.machine) == (event.attempt, event.machine):
                 del self.running[event.unit]
         for command in self.bench.handle(event):
             self.obey(command)
+
+    def _evicts(self, event: MachineResized) -> bool:
+        machine = self.bench.state.machines.get(event.machine)
+        return machine is not None and not machine.kind.type.keeps(event.amounts)
 
     def obey(self, command: Command) -> None:
         match command:
@@ -190,6 +203,26 @@ class Mischief:
         run = self.rng.randrange(self.runs + 1)
         return Reprioritised(self.later(), 0, run, self.rng.randint(-2, 5))
 
+    def suspend(self) -> Event | None:
+        return Suspended(self.later(), 0, self.rng.randrange(self.runs + 1))
+
+    def resume(self) -> Event | None:
+        return Resumed(self.later(), 0, self.rng.randrange(self.runs + 1))
+
+    def unwant(self) -> Event | None:
+        is_urgent = self.rng.random() < 0.5
+        number = self.rng.randrange(self.machines + 1)
+        return MachineUnwanted(self.later(), 0, number, "mischief", is_urgent)
+
+    def resize(self) -> Event | None:
+        if not self.machines:
+            return None
+        number = self.rng.randrange(self.machines)
+        machine = self.bench.state.machines.get(number)
+        kind = self.rng.choice(self.types) if machine is None else machine.kind.type
+        amounts = tuple((name, self.rng.randint(0, count)) for name, count in kind.amounts)
+        return MachineResized(self.later(), 0, number, kind.amounts if self.rng.random() < 0.3 else amounts)
+
     # Tricks
 
     def cancel(self) -> Event | None:
@@ -238,6 +271,8 @@ class Mischief:
         """Pay for everything and let all work end well; whether it did."""
         for tenant in self.tenants:
             self.deliver(BudgetChanged(self.now, 0, tenant.name, None))
+        for run in sorted(self.bench.state.runs):
+            self.deliver(Resumed(self.now, 0, run))
         for run in sorted(self.open_runs):
             self.deliver(Extended(self.now, 0, run, (), True))
         self.deliver(Closed(self.now, 0))

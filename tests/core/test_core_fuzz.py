@@ -36,6 +36,7 @@ def test_the_meter_counts_as_the_audit_does(seed: int) -> None:
     audit = Audit(world.types, world.tenants).check(world.bench.records, is_complete=has_ended)
     assert sum(tenant.charged - tenant.refunded for tenant in meter.tenants) == audit.cost
     assert meter.lost == audit.lost_attempts
+    assert meter.preempted == audit.preempted_attempts
     assert meter.finished == sum(unit.is_done for unit in audit.units)
     assert meter.attempts == sum(unit.attempt for unit in audit.units)
     assert meter.failures == sum(sum(unit.failures.values()) for unit in audit.units)

@@ -5,7 +5,7 @@ from worlds import Bench, minutely, of, simulated, task, workflow
 
 from tradewind.core.ledger import UNLIMITED, Account, first_charge, first_periods, paid_back, worth
 from tradewind.model.command import Charged, Kill, Refunded, Release
-from tradewind.model.event import BudgetChanged, Closed, Finished, MachineFailed, MachineReady, Timer
+from tradewind.model.event import BudgetChanged, Closed, Finished, MachineFailed, MachineLost, MachineReady, Timer
 from tradewind.model.machine import Billing, MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import HOUR, MINUTE, SECOND, UNIT, Duration
@@ -147,6 +147,27 @@ def test_by_the_second_with_a_minimum() -> None:
     assert bill(60) == 60
     assert bill(60.000001) == 61
     assert bill(75.5) == 76
+
+
+@pytest.mark.parametrize(("seconds", "hours"), [(3599, 1), (3600, 1), (3601, 2), (7199, 2), (7201, 3)], ids=str)
+def test_a_machine_given_back_a_second_before_or_after_the_hour(seconds: int, hours: int) -> None:
+    assert hours_charged(seconds) == hours
+
+
+def test_a_machine_lost_is_paid_for_as_long_as_it_was_there() -> None:
+    kind = MachineType("s", 60 * UNIT, Billing(MINUTE, SECOND))
+    bench = Bench([kind], "fixed", {"machines": 1})
+    bench.submit(0, workflow(task(seconds=500)))
+    bench.tell(MachineReady, 5, 0)
+    bench.tell(MachineLost, 20.5, 0, "gone")
+    charged = sum(r.amount for r in of(bench.records, Charged) if r.machine == 0)
+    assert charged - sum(r.amount for r in of(bench.records, Refunded)) == 21 * UNIT
+
+
+@pytest.mark.parametrize(("period", "rounding"), [(180, 120), (60, 90), (1, 60)])
+def test_what_is_paid_ahead_covers_what_is_rounded_up(period: int, rounding: int) -> None:
+    with pytest.raises(ValueError, match="multiple of the rounding"):
+        Billing(period * SECOND, rounding * SECOND)
 
 
 def test_a_machine_that_never_came_up_costs_nothing_but_counts_against_the_interval() -> None:

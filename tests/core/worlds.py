@@ -17,7 +17,7 @@ from tradewind.core.state import State
 from tradewind.core.work import declared_time
 from tradewind.model.command import Acquire, Command, Start
 from tradewind.model.event import Event, Submitted
-from tradewind.model.machine import NO_LIMIT, Billing, BootLag, MachineType
+from tradewind.model.machine import NO_LIMIT, Billing, BootLag, MachineType, Market
 from tradewind.model.requirement import ANYTHING, Requirement, amounts
 from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
 from tradewind.model.tenant import Tenant
@@ -231,6 +231,8 @@ def make_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
         slots=pick((1, 2, 3)),
         amounts=() if is_uniform else amounts(memory=pick(range(7)), cpus=pick(range(4))),
         speed=pick((1.0, 2.0, 0.75)),
+        market=pick((Market.ON_DEMAND, Market.HARVEST)),
+        minimum=() if is_uniform else pick(((), amounts(cpus=1))),
     )
 
 
@@ -244,6 +246,7 @@ def make_workflow(pick: Pick, types: Sequence[MachineType]) -> Workflow:
             lost=pick((100, 1)),
             memory_growth=pick((1.0, 1.5)),
             delay=pick((0, 7, 30)) * SECOND,
+            within=pick((None, None, None, 100 * SECOND)),
         )
         on = {kind.name: pick((0, 10, 60, 120)) * SECOND for kind in types if pick((False, False, False, True))}
         runtime = pick((30, 0, 1, 59, 60, 61, 90, 150)) * SECOND

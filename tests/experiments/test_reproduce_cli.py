@@ -69,5 +69,15 @@ def test_a_folder_that_cannot_be_made_comes_to_light_before_any_work() -> None:
     assert not asked
 
 
+def test_what_is_run_for_real_can_be_left_out_or_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("fake", "--no-live").exit_code == 0
+    assert not asked[-1].is_live
+    assert run("fake", "--live-only").exit_code == 2, "it has no such part"
+    monkeypatch.setattr(module, "LIVE", {"fake"})
+    assert run("fake", "--live-only").exit_code == 0
+    assert not asked[-1].is_simulated
+    assert run("fake", "--live-only", "--no-live").exit_code == 2
+
+
 def test_help_has_examples() -> None:
     assert "tradewind reproduce pfa --quick" in run("--help").stdout

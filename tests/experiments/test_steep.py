@@ -8,12 +8,14 @@ import pytest
 
 from tradewind.experiments.request import Request
 from tradewind.experiments.steep.judge import clock, gains
+from tradewind.experiments.steep.live.settings import LiveExtent, Reduced
 from tradewind.experiments.steep.measure import done, finish_spread, length_of, longest_gap, longest_without
 from tradewind.experiments.steep.reproduce import reproduce
 from tradewind.experiments.steep.run import Pair, run_faults
 from tradewind.experiments.steep.settings import (
     BASELINE,
     DYNAMIC,
+    FAULTS,
     NEW,
     OLD,
     QUICK,
@@ -30,7 +32,12 @@ from tradewind.model.units import MINUTE, SECOND
 from tradewind.pictures.lanes import Bar, Lane
 
 START = start_of(BASELINE)
-TINY = Extent((2, 1), replace(QUICK.scale, chains=960, agents=(("R1", 2),), per_vm=2))
+TINY_LIVE = LiveExtent(
+    Reduced(replace(STATIC, chains=24), 2_000),
+    Reduced(replace(DYNAMIC, chains=40), 500),
+    Reduced(replace(FAULTS, chains=40, kills=1), 500),
+)
+TINY = Extent((2, 1), replace(QUICK.scale, chains=960, agents=(("R1", 2),), per_vm=2), READINGS[:1])
 
 
 def required(reading: Reading, count: int = 100) -> Counter[str]:
@@ -123,10 +130,21 @@ def test_gains_are_relative_to_the_old_heuristic() -> None:
 def test_a_reproduction_in_small(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     steps: list[tuple[int, int]] = []
-    request = Request(tmp_path, progress=lambda done, total, _label: steps.append((done, total)), workers=1)
-    found = reproduce(request, TINY)
+    request = Request(
+        tmp_path, progress=lambda done, total, _label: steps.append((done, total)), workers=1, is_live=False
+    )
+    found = reproduce(request, TINY, TINY_LIVE)
     assert [claim.id for claim in found.report.claims] == ["1", "2", "3", "4"]
+    assert len(found.pictures) == 4
     assert steps[-1][0] == steps[-1][1]
     assert all(path.stat().st_size > 10_000 for path in found.pictures)
-    assert any("live part" in note for note in found.report.notes)
     assert found.report.claims[3].holds
+
+
+def test_what_is_run_for_real_can_be_run_alone(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = reproduce(Request(tmp_path, is_simulated=False), live=TINY_LIVE)
+    assert [claim.id for claim in found.report.claims] == ["1 live", "2 live", "4 live"]
+    assert found.report.claims[0].holds
+    assert any("For real" in note for note in found.report.notes)
+    assert all(path.stat().st_size > 10_000 for path in found.pictures)

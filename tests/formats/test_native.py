@@ -180,7 +180,7 @@ def test_reads_a_scenario_and_the_files_it_speaks_of(write: Write) -> None:
     scenario = load_scenario(write("s.yaml", SCENARIO))
     given, generated = scenario.workload
     assert isinstance(given, Given)
-    assert [workflow.name for workflow in given.workflows] == ["w", "w"]
+    assert [each.name for each in given.workflows if isinstance(each, Workflow)] == ["w", "w"]
     assert given.arrivals == Arrivals("poisson", {"every": "30s"})
     assert given.tenants == ("lab",)
     trace = Arrivals("trace", {"file": "t.csv"})

@@ -184,7 +184,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         (STEP + "  b: {run: x, outputs: [o]}", "steps.b.outputs: cannot be a list"),
         (STEP + "  b: {run: x, outputs: {o: return}}", "only a python step returns a value"),
         (STEP + "  b: {run: x, outputs: {o: {}}}", "steps.b.outputs.o: needs either a path or a value"),
-        (STEP + "  b: {run: x, outputs: {o: {file: y}}}", "known are many, path, value"),
+        (STEP + "  b: {run: x, outputs: {o: {file: y}}}", "known are many, optional, path, value"),
         (STEP + "  b: {python: train}", "steps.b.python: 'train' is not a function; write module:function"),
         (STEP + "  b: {run: x, as: y}", "steps.b.as: says nothing without for_each"),
         (STEP + "  b: {steps: {c: {run: x}}, cpus: 2}", "steps.b.cpus: says nothing here; give it to the steps inside"),

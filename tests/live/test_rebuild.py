@@ -1,16 +1,19 @@
 """A driver that dies and is started again stands where it stood."""
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tradewind.core.state import State
-from tradewind.core.work import declared_time
-from tradewind.live.driver import Driver, Submit
-from tradewind.live.engines.fake import FakeEngine
-from tradewind.live.port import Done
+from tradewind.core.work import CANCELLED, DONE, FAILED, declared_time
+from tradewind.live.driver import Driver
+from tradewind.live.engines.fake import FakeEngine, Work, ends_well
+from tradewind.live.facts import Retry, Submit, Suspend, Unsuspend
+from tradewind.live.port import Broke, Done, Order
 from tradewind.live.store.memory import MemoryStore
 from tradewind.model.machine import MachineType
+from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT
 from tradewind.model.workflow import Task, Workflow
@@ -22,9 +25,9 @@ DIAMOND = Workflow(
 )
 
 
-def driver_over(store: MemoryStore, now: int) -> tuple[Driver, FakeEngine]:
+def driver_over(store: MemoryStore, now: int, work: Work = ends_well) -> tuple[Driver, FakeEngine]:
     state = State(MACHINES, (Tenant("default", 2 * UNIT, MINUTE),), SECOND, 0, declared_time)
-    engine = FakeEngine(lambda reports: driver.tell(*reports))
+    engine = FakeEngine(lambda reports: driver.tell(*reports), work=work)
     driver = Driver(state, build("fixed", {"machines": 2}), store, engine, lambda: now, Path("runs"))
     return driver, engine
 
@@ -63,3 +66,92 @@ def test_a_report_from_before_the_crash_counts_for_nothing() -> None:
     again.turn()
     [run] = again.state.runs.values()
     assert not run.units[0].is_ended
+
+
+def test_a_suspended_run_is_still_suspended() -> None:
+    store = MemoryStore()
+    driver, _ = driver_over(store, 1000)
+    driver.tell(Submit(DIAMOND, {}))
+    driver.turn()
+    driver.tell(Suspend(0))
+    driver.turn()
+    again, _ = driver_over(store, 2000)
+    assert again.state.runs[0].is_suspended
+    again.tell(Unsuspend(0))
+    again.turn()
+    third, _ = driver_over(store, 3000)
+    assert not third.state.runs[0].is_suspended
+
+
+def test_a_failed_run_is_tried_again_where_it_failed() -> None:
+    store = MemoryStore()
+    fails = {"b"}
+
+    def work(order: Order) -> Done | Broke:
+        if order.chain in fails:
+            return Broke(order.unit, order.attempt, order.machine, "error", "it broke")
+        return Done(order.unit, order.attempt, order.machine)
+
+    driver, engine = driver_over(store, 1000, work)
+    driver.tell(Submit(DIAMOND, {}))
+    live_on(driver, engine)
+    [head] = store.runs()
+    assert (head.status, head.ended) == ("failed", 1000)
+    detail = store.run(head.id)
+    assert detail is not None
+    assert [unit.state for unit in detail.units] == [DONE, FAILED, DONE, CANCELLED]
+    fails.clear()
+    driver.tell(Retry(head.id))
+    live_on(driver, engine)
+    detail = store.run(head.id)
+    assert detail is not None
+    assert detail.run.status == "done"
+    assert [unit.attempt for unit in detail.units] == [1, 2, 1, 1]
+
+
+def test_policies_remember() -> None:
+    store = MemoryStore()
+    state = State(MACHINES, (Tenant("default", 2 * UNIT, MINUTE),), SECOND, 0, declared_time)
+    engine = FakeEngine(lambda reports: driver.tell(*reports))
+    driver = Driver(state, build("pfa", {}), store, engine, count(0, 6 * SECOND).__next__, Path("runs"))
+    driver.tell(Submit(DIAMOND, {}))
+    live_on(driver, engine)
+    saved = store.load().memories
+    assert "default" in saved["pfa"]
+    policy = build("pfa", {})
+    Driver(State(MACHINES, (Tenant("default"),), SECOND, 0, declared_time), policy, store, engine, lambda: 9, Path())
+    assert policy.memory is not None
+    assert policy.memory.save() == saved["pfa"]
+
+
+def test_machines_of_a_type_that_is_gone_are_given_up() -> None:
+    store = MemoryStore()
+    driver, engine = driver_over(store, 1000)
+    driver.tell(Submit(DIAMOND, {}))
+    driver.turn()
+    engine.deliver()
+    other = (MachineType("other", limit=2),)
+    state = State(other, (Tenant("default"),), SECOND, 0, declared_time)
+    again = Driver(state, build("fixed", {"machines": 1}), store, engine, lambda: 2000, Path("runs"))
+    again.turn()
+    assert not store.load().machines
+    assert not again.stranded
+
+
+def test_runs_that_nobody_can_run_any_more_are_named() -> None:
+    store = MemoryStore()
+    needs = Workflow("w", (Task("a", "a", Requirement(frozenset({"gpu"})), command="true"),), ((),))
+    gpu = (MachineType("g", capabilities=frozenset({"gpu"})),)
+    state = State(gpu, (Tenant("default"),), SECOND, 0, declared_time)
+    engine = FakeEngine(lambda _: None)
+    driver = Driver(state, build("fixed", {"machines": 1}), store, engine, lambda: 1000, Path("runs"))
+    driver.tell(Submit(needs, {}))
+    driver.turn()
+    again, _ = driver_over(store, 2000)
+    assert "gpu" in again.stranded[0]
+
+
+def live_on(driver: Driver, engine: FakeEngine) -> None:
+    for _ in range(30):
+        driver.turn()
+        engine.deliver()

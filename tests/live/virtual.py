@@ -8,21 +8,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import cast
 
 from tradewind.core.state import State
 from tradewind.core.work import declared_time
-from tradewind.live.driver import Close, Driver, Submit
+from tradewind.live.cache.cache import Cache
+from tradewind.live.driver import Driver
 from tradewind.live.engines.fake import FakeEngine, Faults
+from tradewind.live.facts import Close, Drain, Remove, Retry, Submit, Suspend, Unsuspend
 from tradewind.live.jobs import Document
 from tradewind.live.port import Broke, Done, Order
 from tradewind.live.store.port import Changes, Lease, Store
+from tradewind.model import workflow as work_model
 from tradewind.model.action import Output, Shell
 from tradewind.model.machine import Billing, MachineType
 from tradewind.model.program import Loop, Program, Step
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT, Time
-from tradewind.model.workflow import Retry, Task, Workflow
+from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
 
 TURNS = 20_000
@@ -76,6 +80,7 @@ class World:
     seed: int
     crashes: int = 0
     turns: int = 0
+    retries: int = 0
     runs: int = 0
     policy: str = ""
 
@@ -86,7 +91,7 @@ def random_workflow(chance: Random) -> Workflow:
     tasks, parents = [], []
     for index in range(count):
         needs = frozenset({"disk"}) if chance.random() < 0.3 else frozenset[str]()
-        retry = Retry(attempts=6, delay=chance.choice((0, SECOND)))
+        retry = work_model.Retry(attempts=chance.choice((1, 6, 6)), delay=chance.choice((0, SECOND)))
         tasks.append(Task(f"t{index}", "t", Requirement(needs), runtime=SECOND, retry=retry, command="true"))
         parents.append(tuple(sorted({chance.randrange(index) for _ in range(chance.randint(0, 2))})) if index else ())
     return Workflow("graph", tuple(tasks), tuple(parents))
@@ -126,7 +131,20 @@ MACHINES = (
 BUDGET = 12 * UNIT
 
 
-def live_through(seed: int, store: Store, folder: Path = Path("runs")) -> World:
+def meddle(chance: Random, driver: Driver) -> None:
+    """Somebody interferes."""
+    for run in driver.state.runs.values():
+        if run.is_suspended:
+            if chance.random() < 0.5:
+                driver.tell(Unsuspend(run.id))
+        elif chance.random() < 0.01:
+            driver.tell(Suspend(run.id))
+    if driver.state.machines and chance.random() < 0.01:
+        machine = chance.choice(sorted(driver.state.machines))
+        driver.tell(chance.choice((Drain, Remove))(machine))
+
+
+def live_through(seed: int, store: Store, folder: Path = Path("runs"), *, is_cached: bool = False) -> World:
     """Play one seed to its end, dying now and then; whoever calls looks at the store afterwards."""
     chance = Random(seed)
     world = World(seed, policy=chance.choice(("demand", "fixed", "pfa")))
@@ -135,6 +153,7 @@ def live_through(seed: int, store: Store, folder: Path = Path("runs")) -> World:
         lose=chance.choice((0.0, 0.05)),
         double=chance.choice((0.0, 0.2)),
         delay=chance.choice((0.0, 0.3)),
+        drop=chance.choice((0.0, 0.05)),
         shuffle=chance.random() < 0.5,
     )
     deadliness = chance.choice((0.0, 0.02, 0.1))
@@ -153,7 +172,9 @@ def live_through(seed: int, store: Store, folder: Path = Path("runs")) -> World:
         state = State(MACHINES, (Tenant("default", BUDGET, 30 * SECOND),), 5 * SECOND, seed, declared_time)
         policy = build(world.policy, {"machines": 4} if world.policy == "fixed" else {})
         engine = Shaky(lambda reports: driver.tell(*reports), work=work, faults=faults, seed=chance.randrange(1 << 30))
-        driver = Driver(state, policy, Fragile(store, dies), engine, lambda: now, folder)  # type: ignore[arg-type]
+        cache = Cache(store) if is_cached else None
+        kept = cast("Store", Fragile(store, dies))
+        driver = Driver(state, policy, kept, engine, lambda: now, folder, cache=cache)
         engine.dies = dies
         return driver, engine
 
@@ -176,8 +197,13 @@ def live_through(seed: int, store: Store, folder: Path = Path("runs")) -> World:
             driver, engine = begin()
             continue
         ended = [run for run in store.runs(limit=1000) if run.ended is not None]
-        if len(ended) == len(submissions) and not driver.state.machines and not driver._inbox:
+        broken = [run for run in ended if run.status != "done"]
+        if broken:
+            driver.tell(Retry(broken[0].id))
+            world.retries += 1
+        elif len(ended) == len(submissions) and not driver.state.machines and not driver._inbox:
             return world
+        meddle(chance, driver)
         if not driver._inbox:
             now = max(now + 1, driver.due if driver.due is not None else now + SECOND)
             if chance.random() < 0.02:

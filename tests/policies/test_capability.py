@@ -1,5 +1,6 @@
 """`capability` and `capability-old`: look-up and selection by hand, overlap, starvation, and what must always hold."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from tradewind.model.scenario import Faults, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT
 from tradewind.model.workflow import Task, Workflow
+from tradewind.policies.capability.waiting import Waiting
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 
@@ -251,6 +253,25 @@ def last_wait(patience: float) -> float:
 def test_a_small_set_is_served_however_much_of_a_large_one_keeps_coming() -> None:
     assert last_wait(patience=60) == 90.5
     assert last_wait(patience=0) == 1e9, "the paper's heuristic alone would never come to it"
+
+
+def test_what_was_passed_over_is_remembered_over_a_restart() -> None:
+    """Under other numbers, for sets are numbered as they are met with; and rounded, so that it is rarely saved."""
+    before, after = Desk(kind("a+b", limit=1)), Desk(kind("a+b"), kind("c"))
+    before.submit(0, work("a"), work(*"bb"))
+    before.boot(30, 0)
+    after.submit(0, work("c"), work(*"bb"), work("a"))
+    saved = before.core.policy.memory.save()  # type: ignore[union-attr]
+    assert saved == [["t", "a", 30 * SECOND], ["t", "b", 30 * SECOND]]
+    memory = Waiting()
+    memory.load(json.loads(json.dumps(saved)))
+    needs = {str(unit.need.requirement): unit.need for unit in after.state.units.values()}
+    pool = after.pool
+    assert memory.since(pool, needs["a"], 99 * SECOND) == 30 * SECOND
+    assert memory.since(pool, needs["c"], 99 * SECOND) == 99 * SECOND
+    memory.started(pool, needs["a"], 120 * SECOND)
+    memory.over(pool, needs["c"])
+    assert memory.save() == [["t", "a", 120 * SECOND]]
 
 
 # What must always hold

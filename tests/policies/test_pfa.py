@@ -13,7 +13,7 @@ from tradewind.model.requirement import Requirement
 from tradewind.model.scenario import Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT
-from tradewind.policies.budget.throughput import History
+from tradewind.policies.registry import build
 
 TYPES = [minutely("small", 1, limit=32), minutely("large", 5, limit=32)]
 
@@ -92,8 +92,13 @@ def test_what_is_remembered_is_kept_apart_for_each_tenant() -> None:
     world = Bench(TYPES, "pfa", tenants=tenants)
     world.submit(0, independent(2), "ann")
     world.tell(Timer, 0)
-    memory: dict[str, History] = world.core.policy.scaler.memory  # type: ignore[attr-defined]
-    assert set(memory) == {"ann", "bob"}
+    assert world.core.policy.memory is not None
+    saved = world.core.policy.memory.save()
+    assert set(saved) == {"ann", "bob"}
+    again = build("pfa", {})
+    assert again.memory is not None
+    again.memory.load(saved)
+    assert again.memory.save() == saved
     assert {acquire.tenant for acquire in world.acquired} == {0}
 
 

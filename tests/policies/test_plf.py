@@ -130,7 +130,7 @@ def test_the_plan_counts_on_machines_that_have_just_been_rented() -> None:
     stage.submit(flat(4, 20))
     policy = plf()
     stage.scale(policy)
-    assert policy.scaler.memory.save() == [(0, 0), (1, 1), (2, 0), (3, 1)]  # type: ignore[attr-defined]
+    assert policy.scaler.memory.save() == [[0, 0], [1, 1], [2, 0], [3, 1]]  # type: ignore[attr-defined]
 
 
 def test_idle_machines_without_a_planned_task_go_at_the_end_of_their_paid_time() -> None:

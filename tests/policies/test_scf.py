@@ -162,7 +162,7 @@ def test_the_plan_goes_by_priority_and_takes_any_type() -> None:
     policy = scf(fill_budget=False)
     stage.scale(policy)
     plan = policy.scaler.memory.save()  # type: ignore[attr-defined]
-    assert plan[0] == (units["x"].id, 0)  # on large, which is idle, though small is faster
+    assert plan[0] == [units["x"].id, 0]  # on large, which is idle, though small is faster
 
 
 def test_idle_machines_without_a_planned_task_go() -> None:

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tradewind.formats.load import load_workflow
+from tradewind.formats.load import load, workflow_of
 from tradewind.formats.write import write_file, write_native, write_wfformat
+from tradewind.formats.write_program import write_program
+from tradewind.model.program import Program
 
 
 class Target(StrEnum):
@@ -25,23 +27,32 @@ def convert(
     target: Annotated[Path, typer.Argument(help="Where to write it; - for standard output.", metavar="OUT")],
     to: Annotated[Target | None, typer.Option(help="Format to write; default: by the suffix of OUT.")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    services: Annotated[
+        list[Path] | None, typer.Option(help="Services and macros of a Steep workflow; default: those beside it.")
+    ] = None,
 ) -> None:
-    """Convert a workflow to native YAML or to WfFormat.
+    """Convert a workflow to native YAML or to WfFormat; one of Steep, which becomes a program, to native YAML.
 
     Examples:
 
     - `tradewind convert Montage_25.xml.gz montage.yaml`
     - `tradewind convert montage.yaml montage.json.gz`
     - `tradewind convert montage.yaml - --to wfformat`
+    - `tradewind convert steep.yaml program.yaml --services services.yaml`
     """
     wanted = to or _target_of(target)
-    workflow = load_workflow(source, lenient=lenient)
-    data = write_native(workflow).encode() if wanted is Target.NATIVE else write_wfformat(workflow)
+    document = load(source, lenient=lenient, services=services)
+    if isinstance(document.content, Program) and wanted is Target.NATIVE:
+        data, count = write_program(document.content).encode(), f"{len(document.content.steps):,} steps"
+    else:
+        workflow = workflow_of(document)
+        data = write_native(workflow).encode() if wanted is Target.NATIVE else write_wfformat(workflow)
+        count = f"{len(workflow.tasks):,} tasks"
     if str(target) == "-":
         typer.echo(data, nl=False)
     else:
         write_file(target, data)
-        typer.echo(f"{target}: {len(workflow.tasks):,} tasks as {wanted}")
+        typer.echo(f"{target}: {count} as {wanted}")
 
 
 def _target_of(path: Path) -> Target:

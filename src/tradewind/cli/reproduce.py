@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tradewind.experiments.claims import print_report, write_report
-from tradewind.experiments.papers import PAPERS
+from tradewind.experiments.papers import LIVE, PAPERS
 from tradewind.experiments.request import Progress as Report
 from tradewind.experiments.request import Request
 from tradewind.formats.errors import did_you_mean
@@ -28,6 +28,10 @@ def reproduce(
         Path | None, typer.Option(help="Write the claims there; - for standard output; default: OUT/claims.json.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for figures.", show_default="out/PAPER")] = None,
+    no_live: Annotated[bool, typer.Option("--no-live", help="Simulate only; run nothing for real.")] = False,
+    live_only: Annotated[
+        bool, typer.Option("--live-only", help=f"Only what is run for real: {', '.join(sorted(LIVE))}.")
+    ] = False,
 ) -> None:
     """Run a paper's experiments again; print each claim, the paper's figure, ours, and whether the claim holds.
 
@@ -40,14 +44,18 @@ def reproduce(
       tradewind reproduce pfa --seed 7 --out out/pfa-7
 
       tradewind reproduce pfa --json - | jq '.claims[] | {id, holds}'
+
+      tradewind reproduce steep --live-only
     """
     if paper not in PAPERS:
         hint = did_you_mean(paper.lower(), PAPERS) or f"use one of {', '.join(PAPERS)}"
         raise typer.BadParameter(f"no experiments are named {paper!r}; {hint}", param_hint="PAPER")
+    if live_only and (no_live or paper not in LIVE):
+        raise typer.BadParameter("nothing would be left to run", param_hint="--live-only")
     folder = out or Path("out") / paper
     folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made comes to light before any work
     with _progress(paper) as progress:
-        found = PAPERS[paper](Request(folder, seed, quick, progress))
+        found = PAPERS[paper](Request(folder, seed, quick, progress, is_simulated=not live_only, is_live=not no_live))
     to_screen = json is not None and str(json) == "-"
     console = Console(stderr=to_screen)
     if not console.is_terminal:

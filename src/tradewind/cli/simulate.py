@@ -10,6 +10,7 @@ import orjson
 import typer
 from rich.console import Console
 
+from tradewind.cli.markets import ROOMY, report_markets
 from tradewind.cli.progress import following
 from tradewind.cli.summary import summary_table
 from tradewind.core.log import SinkFor
@@ -18,7 +19,10 @@ from tradewind.core.state import State
 from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document, load, load_machines
-from tradewind.model.scenario import Arrivals, Given, Scenario
+from tradewind.model.machine import MachineType
+from tradewind.model.parameters import bind
+from tradewind.model.program import Program
+from tradewind.model.scenario import Arrivals, Given, Rehearsal, Scenario
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import parse_duration, parse_money
 from tradewind.model.workflow import Workflow
@@ -39,6 +43,14 @@ def simulate(
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to decide, and what the budget is for.")] = None,
     every: Annotated[str | None, typer.Option(help="Submit workflow files so far apart; default: at once.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="Parameter of a workflow with steps, as key=value.")] = None,
+    assume: Annotated[
+        list[str] | None, typer.Option(help="What a step will leave behind, as step.output=JSON; repeat.")
+    ] = None,
+    chains: Annotated[bool, typer.Option("--chains", help="Place chains of tasks, as `run` does.")] = False,
+    market: Annotated[
+        str | None, typer.Option(help="`harvest`: what spot and harvest machines would save; or harvest:C5.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
     json: Annotated[Path | None, typer.Option(help="Write the figures as JSON; - for standard output.")] = None,
@@ -51,10 +63,18 @@ def simulate(
 
     - `tradewind simulate montage.yaml --budget 60`
     - `tradewind simulate montage.yaml -p pfa -p plf -p scf --budget 60`
+    - `tradewind simulate align.yaml --param sample=NA12878 --assume split.parts='["a", "b", "c"]'`
     - `tradewind simulate scenario.yaml --seed 7 --json figures.json --plot timeline.svg`
+    - `tradewind simulate montage.yaml --market harvest`
     """
     documents = [load(path, lenient=lenient) for path in files]
-    base = _scenario(documents, machines, budget, interval, every, seed)
+    types = MACHINES if market is None else (ROOMY,)
+    base = _scenario(documents, machines, budget, interval, every, seed, param or (), assume or (), types)
+    if chains:
+        base = replace(base, chains=True)
+    if market is not None:
+        report_markets(submissions(base), market, base.seed, json)
+        return
     parameters = dict(_split(text) for text in parameter or ())
     wanted = policy or [base.policy]
     scenarios = [
@@ -94,20 +114,18 @@ def _scenario(
     interval: str | None,
     every: str | None,
     seed: int | None,
+    parameters: Sequence[str],
+    assumed: Sequence[str],
+    types: tuple[MachineType, ...] = MACHINES,
 ) -> Scenario:
     found = [document.content for document in documents if isinstance(document.content, Scenario)]
     if found and len(documents) > 1:
         raise FormatError(documents[0].file, "a scenario is simulated alone", remedy="give one scenario, or workflows")
-    scenario = found[0] if found else Scenario((), MACHINES, policy="pfa" if budget else "demand")
+    scenario = found[0] if found else Scenario((), types, policy="pfa" if budget else "demand")
     if machines:
         scenario = replace(scenario, machines=load_machines(machines))
     if not found:
-        workflows = []
-        for document in documents:
-            if not isinstance(document.content, Workflow):
-                raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
-            check_feasible(document.content, scenario.machines, file=document.file, line_of=document.line_of)
-            workflows.append(document.content)
+        workflows = [_work(document, scenario.machines, parameters, assumed) for document in documents]
         arrivals = Arrivals("stable", {"every": every}) if every else Arrivals()
         scenario = replace(scenario, workload=(Given(tuple(workflows), arrivals),))
     if interval:
@@ -125,6 +143,29 @@ def _scenario(
 
 def _with_budget(tenant: Tenant, amount: int) -> Tenant:
     return replace(tenant, budget=amount)
+
+
+def _work(
+    document: Document, machines: Sequence[MachineType], parameters: Sequence[str], assumed: Sequence[str]
+) -> Workflow | Rehearsal:
+    """A workflow that some of these machines can run, or a program with what is assumed of it."""
+    content = document.content
+    if isinstance(content, Program):
+        given = bind(content, dict(_split(text) for text in parameters))
+        return Rehearsal(content, given, {name: _value(text) for name, text in map(_split, assumed)})
+    if parameters or assumed:
+        raise typer.BadParameter(f"{document.file} has no steps that take --param or --assume")
+    if not isinstance(content, Workflow):
+        raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
+    check_feasible(content, machines, file=document.file, line_of=document.line_of)
+    return content
+
+
+def _value(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -21,6 +21,9 @@ def validate(
         Path | None, typer.Option(help="Machine types; then tasks that none of them can run are an error.")
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    services: Annotated[
+        list[Path] | None, typer.Option(help="Services and macros of Steep workflows; default: those beside each.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
 ) -> None:
     """Check files, and say what is in them; all that is wrong is told with its line.
@@ -35,7 +38,7 @@ def validate(
     findings: list[dict[str, Any]] = []
     for file in files:
         try:
-            document = load(file, lenient=lenient)
+            document = load(file, lenient=lenient, services=services)
             _check_machines(document, kinds)
         except FormatError as error:
             findings.append({"file": str(file), "ok": False, **_problems(error)})

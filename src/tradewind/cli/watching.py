@@ -1,38 +1,57 @@
 """What a person sees of a run: a line of progress on a terminal, and what goes wrong as it happens."""
 
+import sys
+from threading import Timer
 from time import monotonic
-from typing import Self
-
-from rich.console import Console
-from rich.status import Status
+from typing import TYPE_CHECKING, Self
 
 from tradewind.core.log import Record, Sink
 from tradewind.core.metrics import Meter
 from tradewind.core.state import State
 from tradewind.core.why import why
+from tradewind.model.command import Predicted, Recalled
 from tradewind.model.event import Failed
-from tradewind.model.units import show_money
+from tradewind.model.units import show_duration, show_money
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _REFRESH = 0.1
 """Seconds between two looks."""
+
+_PATIENCE = 0.3
+"""Seconds before a line of progress is wanted; what draws it takes long to load, and the first task comes before."""
+
+
+def say(text: str, *, is_bad: bool = False) -> None:
+    """Tell the person something; above the line of progress, if there is one."""
+    sys.stderr.write(f"\x1b[31m{text}\x1b[0m\n" if is_bad and sys.stderr.isatty() else f"{text}\n")
+    sys.stderr.flush()
 
 
 class Watching:
     """Follows a run and shows where it stands."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self) -> None:
         self._status: Status | None = None
+        self._soon: Timer | None = None
         self._meter: Meter | None = None
+        self._warned: set[int] = set()
+        """Runs that are thought to miss their deadlines."""
+        self.recalled = 0
+        """Chains for which nothing had to run."""
         self._next_look = 0.0
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._status = self._console.status("starting")
-            self._status.start()
+        if sys.stderr.isatty():
+            self._soon = Timer(_PATIENCE, self._begin)
+            self._soon.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon.join()
         if self._status is not None:
             self._status.stop()
 
@@ -51,11 +70,22 @@ class Watching:
             meter.observe(record)
             if isinstance(record, Failed):
                 self._show_retry(state, record)
+            elif isinstance(record, Predicted):
+                self._show_prediction(state, record)
+            elif isinstance(record, Recalled):
+                self.recalled += record.tasks
             if self._status is not None and monotonic() >= self._next_look:
                 self._next_look = monotonic() + _REFRESH
                 self._status.update(self._line(state, meter))
 
         return sink
+
+    def _begin(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - see `_PATIENCE`
+
+        status = Console(stderr=True, highlight=False).status("working")
+        status.start()
+        self._status = status
 
     def _line(self, state: State, meter: Meter) -> str:
         """Where the run stands."""
@@ -74,7 +104,19 @@ class Watching:
         first = next((unit for pool in state.all_pools for unit in pool.eligible()), None)
         return "to be tried again" if first is None else why(state, first).cause
 
+    def _show_prediction(self, state: State, record: Predicted) -> None:
+        """Warn of a deadline that will be missed as things stand, and say when that is over."""
+        run = state.runs.get(record.run)
+        if record.slack is None or run is None:
+            return
+        if record.slack < 0:
+            self._warned.add(record.run)
+            say(f"{run.name}: will miss its deadline by {show_duration(-record.slack)} ({record.because})", is_bad=True)
+        elif record.run in self._warned:
+            self._warned.discard(record.run)
+            say(f"{run.name}: in time again, with {show_duration(record.slack)} to spare")
+
     def _show_retry(self, state: State, record: Failed) -> None:
         unit = state.units.get(record.unit)
         if unit is not None and unit.task.retry.allows(record.cause, {record.cause: sum(unit.failures.values()) + 1}):
-            self._console.print(f"{unit.task.id}: attempt {record.attempt}: {record.reason}", markup=False)
+            say(f"{unit.task.id}: attempt {record.attempt}: {record.reason}")

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import cast
 
 from tradewind.core.ledger import first_charge, first_periods, paid_back, worth
-from tradewind.core.machines import BUSY, IDLE, Fleet, Machine, covers
+from tradewind.core.machines import BUSY, IDLE, Fleet, Kind, Machine, covers
+from tradewind.core.pool import Pool
+from tradewind.core.sharing import to_be_drained
 from tradewind.core.state import State
 from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, MachineState, MachineStep, UnitState, UnitStep
 from tradewind.core.work import READY, Unit
-from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Refunded, Release, Start
-from tradewind.model.units import Money, show_money
-from tradewind.policies.protocol import Place, Rent, Return, Scaling
+from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Predicted, Refunded, Release, Start
+from tradewind.model.units import Duration, Money, show_money
+from tradewind.policies.protocol import Drain, Foresee, Place, Rent, Return, Scaling
 
 _start = Start._make  # faster than naming the fields, and most commands are of this kind
 _STARTED = int(UNIT_TABLE[UnitState.READY, UnitStep.START])
@@ -23,20 +25,27 @@ _OCCUPIED = int(MACHINE_TABLE[MachineState.IDLE, MachineStep.OCCUPY])
 class Admission:
     """Applies what policies decide, as far as the facts allow."""
 
-    __slots__ = ("_on_paid", "_state", "cause", "out")
+    __slots__ = ("_on_first", "_on_paid", "_state", "cause", "out")
 
-    def __init__(self, state: State, on_paid: Callable[[Machine], None]) -> None:
+    def __init__(
+        self, state: State, on_paid: Callable[[Machine], None], on_first: Callable[[Unit], None] = lambda _: None
+    ) -> None:
         self._state = state
         self._on_paid = on_paid
+        self._on_first = on_first
         self.cause = 0
         self.out: list[Command] = []
 
     def scaling(self, action: Scaling) -> None:
-        """Acquire or release."""
+        """Acquire, release or drain, or note what is foreseen."""
         if isinstance(action, Rent):
             self._rent(action)
-        else:
+        elif isinstance(action, Return):
             self._return(action)
+        elif isinstance(action, Foresee):
+            self._foresee(action)
+        else:
+            self._drain(action)
 
     def place(self, action: Place) -> None:
         """Start a unit, if it is still ready and the machine has room for it."""
@@ -60,14 +69,17 @@ class Admission:
         unit.attempt += 1
         unit.machine = machine
         unit.started = now = self._state.now
+        if unit.attempt == 1:
+            self._on_first(unit)
         self.out.append(_start((now, self.cause, unit.id, unit.attempt, machine.id)))
 
     def release(self, machine: Machine, because: str) -> None:
         """Give back a machine that runs nothing."""
         state = self._state
+        if not machine.kind.is_firm and not machine.is_booting:
+            state.note_change(machine, grows=None)
         machine.move(MachineStep.RELEASE)
-        kind = machine.kind.type
-        self._refund(machine, paid_back(kind, machine.acquired, machine.paid_until, state.now))
+        self.pay_back(machine)
         self.out.append(Release(state.now, self.cause, machine.id, because))
         self.forget(machine)
 
@@ -87,6 +99,11 @@ class Admission:
         """Pay for another period."""
         self._charge(machine, machine.kind.type.price, 1)
 
+    def pay_back(self, machine: Machine) -> None:
+        """Pay back what was charged for a machine beyond its use until now."""
+        kind = machine.kind.type
+        self._refund(machine, paid_back(kind, machine.acquired, machine.paid_until, self._state.now))
+
     def refund_all(self, machine: Machine) -> None:
         """Pay back all that was charged for a machine."""
         kind = machine.kind.type
@@ -98,13 +115,13 @@ class Admission:
         pool = state.all_pools[action.pool.index]
         kind = state.kinds[action.kind.index]
         price = worth(kind.type, pool.account.interval)
-        room = kind.type.limit - kind.held
+        room = self._room(pool, kind)
         available = pool.account.available(state.now)
         affordable = action.number if price == 0 else max(0, available // price)
         granted = max(0, min(action.number, room, affordable))
         if granted < action.number:
             because = (
-                f"only {room} of {kind.type.limit} machines are left"
+                f"only {max(0, room)} of {kind.type.limit} machines are left"
                 if room <= affordable
                 else f"{show_money(max(0, available))} of the budget is left, and each takes {show_money(price)}"
             )
@@ -112,6 +129,22 @@ class Admission:
         fleet = pool.fleets[kind.index]
         for _ in range(granted):
             self._acquire(fleet, action.because)
+
+    def _room(self, pool: Pool, kind: Kind) -> int:
+        """How many more machines of a kind a tenant may rent."""
+        room = kind.type.limit - kind.held
+        quota = pool.tenant.machines
+        if quota is not None:
+            room = min(room, quota - sum(len(fleet.machines) for fleet in pool.fleets))
+        claims = self._state.claims.get(kind.index)
+        return room if claims is None else claims.allowance(pool, len(pool.fleets[kind.index].machines), room)
+
+    def make_way(self, quantum: Duration) -> None:
+        """Drain machines of tenants with more than their share for those with less."""
+        state = self._state
+        for index, claims in state.claims.items():
+            for machine in to_be_drained(state.kinds[index], claims, state.all_pools, state.now, quantum):
+                self._drain(Drain(machine, "it is another tenant's turn"))
 
     def _acquire(self, fleet: Fleet, because: str) -> None:
         state = self._state
@@ -128,11 +161,42 @@ class Admission:
 
     def _return(self, action: Return) -> None:
         machine = cast("Machine", action.machine)
-        if machine.is_idle:
+        if not machine.is_idle:
+            self._drop(action, f"return of machine {machine.id}")
+        elif not self._is_kept(machine):
+            self.settle(machine)
+            self.release(machine, action.because)
+
+    def _is_kept(self, machine: Machine) -> bool:
+        """Whether its type is to be held on to although a policy has no use for it."""
+        type = machine.kind.type
+        return machine.kind.held <= type.keep or self._state.now - machine.idle_since < type.idle
+
+    def keep_enough(self) -> None:
+        """Rent what is to be held in any case, for the first tenant with work."""
+        state = self._state
+        pool = next((pool for pool in state.turn if pool.runs), None)
+        for kind in state.kinds if pool is not None else ():
+            missing = kind.type.keep - kind.held
+            if missing > 0 and pool is not None:
+                self._rent(Rent(pool, kind, missing, f"at least {kind.type.keep} are to be held"))
+
+    def _drain(self, action: Drain) -> None:
+        machine = cast("Machine", action.machine)
+        if machine.state == BUSY:
+            machine.move(MachineStep.DRAIN)
+        elif machine.is_idle:
             self.settle(machine)
             self.release(machine, action.because)
         else:
-            self._drop(action, f"return of machine {machine.id}")
+            self._drop(action, f"draining of machine {machine.id}")
+
+    def _foresee(self, action: Foresee) -> None:
+        run = self._state.runs.get(action.run.id)
+        if run is not None:
+            now, tenant, finish = self._state.now, run.pool.index, action.finish
+            slack = None if run.deadline is None else run.deadline - finish
+            self.out.append(Predicted(now, self.cause, run.id, tenant, finish, slack, action.because))
 
     def _charge(self, machine: Machine, amount: Money, periods: int) -> None:
         account = machine.pool.account
@@ -148,5 +212,5 @@ class Admission:
             machine.pool.account.refunded += amount
             self.out.append(Refunded(self._state.now, self.cause, machine.id, machine.pool.index, amount))
 
-    def _drop(self, action: Place | Return, what: str) -> None:
+    def _drop(self, action: Place | Return | Drain, what: str) -> None:
         self.out.append(Dropped(self._state.now, self.cause, what, f"stale decision: {action.because}"))

@@ -12,7 +12,7 @@ from typing import Any
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
 from tradewind.core.transitions import UnitStep
-from tradewind.core.turn import RENEW, SCALE
+from tradewind.core.turn import EXPIRE, NOBODY, RENEW, SCALE
 from tradewind.core.work_events import WorkEvents
 from tradewind.model.command import Command, Wake
 from tradewind.model.event import (
@@ -27,8 +27,13 @@ from tradewind.model.event import (
     MachineFailed,
     MachineLost,
     MachineReady,
+    MachineResized,
+    MachineUnwanted,
     Reprioritised,
+    Resumed,
     Submitted,
+    Suspended,
+    TenantChanged,
     Timer,
 )
 from tradewind.model.units import Time
@@ -46,12 +51,17 @@ class Core(WorkEvents):
             Reprioritised: self._reprioritised,
             Broken: self._broken,
             Cancelled: self._cancelled,
+            Suspended: self._suspended,
+            Resumed: self._resumed,
             MachineReady: self._machine_ready,
             MachineFailed: self._machine_failed,
             MachineLost: self._machine_lost,
+            MachineResized: self._machine_resized,
+            MachineUnwanted: self._machine_unwanted,
             Finished: self._finished,
             Failed: self._failed,
             BudgetChanged: self._budget_changed,
+            TenantChanged: self._tenant_changed,
             Closed: self._closed,
             Timer: self._timer,
         }
@@ -63,6 +73,8 @@ class Core(WorkEvents):
             state.now = event.at
         self._cause = self._admission.cause = event.seq
         out = self._out = self._admission.out = []
+        if self._ended:
+            self._forget_ended()
         self._handlers[type(event)](event)
         if state.newly_ready or state.newly_vacant or self._has_scaled:
             self._place()
@@ -73,6 +85,11 @@ class Core(WorkEvents):
             self._armed = alarms[0][0]
             out.append(Wake(state.now, self._cause, self._armed))
         return out
+
+    def _forget_ended(self) -> None:
+        for run in self._ended:
+            run.units = NOBODY
+        self._ended.clear()
 
     def _timer(self, _event: Timer) -> None:
         alarms = self._alarms
@@ -88,6 +105,8 @@ class Core(WorkEvents):
                 machine = self.state.machines.get(ref)
                 if machine is not None and machine.paid_until <= now:
                     due.append(machine)
+            elif what == EXPIRE:
+                self._expire(ref)
             else:
                 unit = self.state.units.get(ref)
                 if unit is not None and unit.run.pool.delayed.pop(ref, None) is not None:
@@ -105,7 +124,8 @@ class Core(WorkEvents):
         state = self.state
         if state.runs or state.machines:
             self._ticking = True
-            heappush(self._alarms, (-(-earliest // state.interval) * state.interval, SCALE, 0))
+            periods = -((state.origin - earliest) // state.interval)
+            heappush(self._alarms, (state.origin + periods * state.interval, SCALE, 0))
 
     def _closed(self, _event: Closed) -> None:
         self.state.is_closed = True

@@ -6,6 +6,7 @@ such a stretch, plus what was charged within the last one for machines already g
 renewal can only fail when the budget itself has been lowered. Each operation takes O(log n).
 """
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from tradewind.model.machine import MachineType
@@ -41,6 +42,11 @@ class Account:
         if self.budget is None:
             return UNLIMITED
         return self.budget - self.committed - self._gone_sum
+
+    def change(self, tenant: Tenant, held: Iterable[MachineType]) -> None:
+        """The tenant has another budget or interval, while machines of these types are held."""
+        self.budget, self.interval = tenant.budget, tenant.interval
+        self.committed = sum(worth(type, self.interval) for type in held)
 
     @property
     def is_overcommitted(self) -> bool:

@@ -9,7 +9,20 @@ from functools import cache
 from typing import Any
 
 from tradewind.core.state import State
-from tradewind.model.command import Acquire, Admitted, Charged, Command, Cut, Eligible, Ended, Grown, Refunded, Start
+from tradewind.model.command import (
+    Acquire,
+    Admitted,
+    Charged,
+    Command,
+    Cut,
+    Eligible,
+    Ended,
+    Grown,
+    Predicted,
+    Recalled,
+    Refunded,
+    Start,
+)
 from tradewind.model.event import Event, Extended, Failed, Finished, Submitted
 from tradewind.model.units import SECOND, UNIT
 
@@ -18,8 +31,10 @@ Sink = Callable[[Record], None]
 SinkFor = Callable[[State], Sink]
 """Makes a sink once the state is there whose names it needs."""
 
-_SCALES = dict.fromkeys(("until", "ideal", "deadline"), SECOND) | dict.fromkeys(("amount", "budget"), UNIT)
-_NAMED_TENANTS = {Acquire, Admitted, Grown, Eligible, Ended, Charged, Refunded, Cut}
+_SCALES = dict.fromkeys(("until", "ideal", "deadline", "finish", "slack"), SECOND) | dict.fromkeys(
+    ("amount", "budget"), UNIT
+)
+_NAMED_TENANTS = {Acquire, Admitted, Grown, Recalled, Eligible, Ended, Charged, Refunded, Cut, Predicted}
 _NAMED_KINDS = {Acquire, Cut}
 _NAMED_TASKS = {Start, Finished, Failed}
 
@@ -35,16 +50,16 @@ class Encoder:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._tenants = [pool.tenant.name for pool in state.all_pools]
         self._kinds = [kind.type.name for kind in state.kinds]
 
     def encode(self, record: Record) -> dict[str, Any]:
         """One record as plain values."""
         kind: type = type(record)
-        fields = _fields(kind)
-        plain: dict[str, Any] = {"at": record.at / SECOND, "event": name_of(kind)}
-        for name, value in zip(fields[1:], record[1:], strict=True):
-            plain[name] = self._plain(kind, name, value)
+        name, fields, translated = _shape(kind)
+        plain: dict[str, Any] = {"at": record.at / SECOND, "event": name}
+        plain.update(zip(fields, record[1:], strict=True))
+        for field in translated:
+            plain[field] = self._plain(kind, field, plain[field])
         if isinstance(record, Failed):
             plain["failure"] = plain.pop("cause")  # elsewhere a cause is the number of an event
         if isinstance(record, Extended):
@@ -59,14 +74,27 @@ class Encoder:
         if name in _SCALES:
             return None if value is None else value / _SCALES[name]
         if name == "tenant" and kind in _NAMED_TENANTS:
-            return self._tenants[value]
+            return self._state.all_pools[value].tenant.name
         if name == "kind" and kind in _NAMED_KINDS:
             return self._kinds[value]
         if kind is Submitted and name == "workflow":
             return value.name
+        if name == "amounts":
+            return dict(value)
         return len(value) if kind is Extended and name == "tasks" else value
 
 
 @cache
-def _fields(kind: type) -> Sequence[str]:
-    return tuple(kind._fields)  # type: ignore[attr-defined]  # every record is a named tuple
+def _shape(kind: type) -> tuple[str, Sequence[str], Sequence[str]]:
+    """A kind of record: its name, its fields after the time, and those among them that are not kept as they are."""
+    fields = tuple(kind._fields[1:])  # type: ignore[attr-defined]  # every record is a named tuple
+    translated = [
+        field
+        for field in fields
+        if field in _SCALES
+        or (field == "tenant" and kind in _NAMED_TENANTS)
+        or (field == "kind" and kind in _NAMED_KINDS)
+        or (kind is Submitted and field == "workflow")
+        or (kind is Extended and field == "tasks")
+    ]
+    return name_of(kind), fields, translated

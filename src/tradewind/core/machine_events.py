@@ -3,13 +3,22 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from tradewind.core.machines import Machine, plus
+from tradewind.core.machines import BUSY, DRAINING, Machine, covers, minus, plus
 from tradewind.core.transitions import MACHINE_TABLE, MachineState, MachineStep, UnitStep
 from tradewind.core.turn import Turn
 from tradewind.core.work import Run, Unit
 from tradewind.model.command import Eligible, Kill
-from tradewind.model.event import BudgetChanged, MachineFailed, MachineLost, MachineReady
+from tradewind.model.event import (
+    BudgetChanged,
+    MachineFailed,
+    MachineLost,
+    MachineReady,
+    MachineResized,
+    MachineUnwanted,
+    TenantChanged,
+)
 
+SHRUNK = "the machine has shrunk"
 _VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 
 
@@ -22,7 +31,7 @@ class MachineEvents(Turn, ABC):
             self._stale(event)
             return
         machine.move(MachineStep.BOOT)
-        machine.expected = machine.idle_since = self.state.now
+        machine.expected = machine.idle_since = machine.changed = self.state.now
         machine.fleet.offer(machine)
         self.state.unsettle(machine.pool)
         self.state.newly_vacant.append(machine)
@@ -41,9 +50,86 @@ class MachineEvents(Turn, ABC):
         if machine is None:
             self._stale(event)
             return
+        self._lose(machine)
+
+    def _lose(self, machine: Machine) -> None:
+        """A machine is gone; what ran on one that could be taken back at any time has been preempted."""
+        is_firm = machine.kind.is_firm
+        if not is_firm and machine.is_up:
+            count = len(machine.running)
+            self.state.note_change(machine, grows=False, running=count, ended=count)
         units = self._evict(machine)
         machine.move(MachineStep.LOSE)
+        self._admission.pay_back(machine)
         self._admission.forget(machine)
+        self._run_again(units, is_preempted=not is_firm)
+
+    def _machine_resized(self, event: MachineResized) -> None:
+        machine = self.state.machines.get(event.machine)
+        if machine is None:
+            self._stale(event)
+            return
+        if not machine.kind.type.keeps(event.amounts):
+            self._lose(machine)
+            return
+        capacity = machine.kind.with_amounts(event.amounts)
+        before = machine.capacity
+        if capacity == before:
+            return
+        machine.capacity = capacity
+        machine.free = plus(machine.free, minus(capacity, before))
+        if machine.is_booting:
+            return
+        count = len(machine.running)
+        units = self._make_fit(machine)
+        if machine.id in self.state.machines:
+            self.state.note_change(machine, grows=covers(capacity, before), running=count, ended=len(units))
+        if machine.is_up and any(machine.free):
+            machine.fleet.offer(machine)
+            self.state.unsettle(machine.pool)
+            self.state.newly_vacant.append(machine)
+        self._run_again(units, is_preempted=True)
+
+    def _make_fit(self, machine: Machine) -> list[Unit]:
+        """End attempts, in the order that the policy wants, until what is left fits into a machine that has shrunk."""
+        units: list[Unit] = []
+        if min(machine.free) >= 0:
+            return units
+        by_age = sorted(machine.running.values(), key=lambda unit: (unit.started, unit.id))
+        for unit in by_age if self.policy.kill == "oldest" else reversed(by_age):
+            if min(machine.free) >= 0:
+                break
+            if any(free < 0 and takes for free, takes in zip(machine.free, unit.need.demand, strict=True)):
+                self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, SHRUNK))
+                self._vacate(unit, offer=False)
+                units.append(unit)
+        if not machine.running and not machine.is_up:  # it was being drained
+            self._let_go(machine, "it was drained")
+        return units
+
+    def _machine_unwanted(self, event: MachineUnwanted) -> None:
+        machine = self.state.machines.get(event.machine)
+        if machine is None:
+            self._stale(event)
+        elif not machine.running:
+            self._let_go(machine, event.reason)
+        elif event.is_urgent:
+            self._admission.settle(machine)
+            self._give_up(machine, event.reason)
+        elif machine.state == BUSY:
+            machine.move(MachineStep.DRAIN)
+
+    def _let_go(self, machine: Machine, because: str) -> None:
+        """Give back a machine on which nothing runs, whatever policies think of it."""
+        self._admission.settle(machine)
+        self._admission.release(machine, because)
+
+    def _give_up(self, machine: Machine, because: str) -> None:
+        """Give back a machine with what runs on it, which has to run elsewhere."""
+        for unit in machine.running.values():
+            self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, because))
+        units = self._evict(machine)
+        self._admission.release(machine, because)
         self._run_again(units)
 
     def _evict(self, machine: Machine) -> list[Unit]:
@@ -53,23 +139,28 @@ class MachineEvents(Turn, ABC):
             self._vacate(unit, offer=False)
         return units
 
-    def _run_again(self, units: list[Unit]) -> None:
-        """What ran on a machine that is gone has to run elsewhere; this may end runs, and with them all there is."""
+    def _run_again(self, units: list[Unit], *, is_preempted: bool = False) -> None:
+        """What has lost its machine has to run elsewhere; this may end runs, and with them all there is."""
         for unit in units:
             run = unit.run
-            unit.lost += 1
+            unit.lost += not is_preempted
+            unit.preempted += is_preempted
             if run.is_stopping:
                 unit.move(UnitStep.CANCEL)
                 self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
                 self._leave(run, 1)
-            elif unit.lost > unit.task.retry.lost:
+            elif unit.lost > unit.task.retry.lost or unit.preempted > unit.task.retry.preempted:
                 self._give_up_on(unit)
             else:
-                unit.move(UnitStep.LOSE)
+                unit.move(UnitStep.PREEMPT if is_preempted else UnitStep.LOSE)
                 self._requeue(unit)
 
     def _requeue(self, unit: Unit) -> None:
         pool = unit.run.pool
+        if unit.run.is_suspended:
+            unit.move(UnitStep.HOLD)
+            self._out.append(Eligible(self.state.now, self._cause, unit.run.id, pool.index, -1))
+            return
         pool.enqueue(unit, self.policy.placer.rank(unit))
         self.state.unsettle(pool)
         self.state.newly_ready.append(unit)
@@ -79,12 +170,18 @@ class MachineEvents(Turn, ABC):
         machine = unit.machine
         if machine is None:
             raise AssertionError(f"unit {unit.id} runs nowhere")
+        if unit.checkpoint is not None:
+            unit.kept += round(unit.checkpoint.saved(self.state.now - unit.started) * machine.kind.type.speed)
         unit.machine = None
         del machine.running[unit.id]
         if not machine.running:
-            machine.free = machine.kind.capacity
-            machine.state = _VACATED
+            machine.free = machine.capacity
             machine.idle_since = self.state.now
+            if machine.state == DRAINING:
+                if offer:
+                    self._let_go(machine, "it was drained")
+                return machine
+            machine.state = _VACATED
         else:
             machine.free = plus(machine.free, unit.need.demand)
         if offer:
@@ -103,6 +200,15 @@ class MachineEvents(Turn, ABC):
         pool.tenant = replace(pool.tenant, budget=event.budget)
         pool.account.budget = event.budget
 
+    def _tenant_changed(self, event: TenantChanged) -> None:
+        tenant = event.tenant
+        pool = self.state.by_name.get(tenant.name)
+        if pool is None:
+            self.state.add_pool(tenant)
+            return
+        pool.tenant = tenant
+        pool.account.change(tenant, [m.kind.type for fleet in pool.fleets for m in fleet.machines.values()])
+
     def _renew(self, due: list[Machine]) -> None:
         """Pay for another period of each machine; where the budget forbids it, give up what is cheapest to lose."""
         now = self.state.now
@@ -111,13 +217,7 @@ class MachineEvents(Turn, ABC):
             if machine.id not in self.state.machines:
                 continue  # gone with the end of the last run
             if machine.pool.account.is_overcommitted:
-                for unit in machine.running.values():
-                    self._out.append(
-                        Kill(now, self._cause, unit.id, unit.attempt, machine.id, "the budget no longer pays for it")
-                    )
-                units = self._evict(machine)
-                self._admission.release(machine, "the budget no longer pays for it")
-                self._run_again(units)
+                self._give_up(machine, "the budget no longer pays for it")
             else:
                 self._admission.renew(machine)
 

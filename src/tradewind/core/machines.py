@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
 from tradewind.core.work import Unit
-from tradewind.model.machine import MachineType
+from tradewind.model.machine import MachineType, Market
+from tradewind.model.requirement import Amounts
 from tradewind.model.units import Duration, Time
 from tradewind.policies import protocol
 
 if TYPE_CHECKING:
     from tradewind.core.pool import Pool
 
-BOOTING, IDLE, BUSY, RELEASED, LOST = map(int, MachineState)
+BOOTING, IDLE, BUSY, RELEASED, LOST, DRAINING = map(int, MachineState)
 
 Vector: TypeAlias = tuple[int, ...]
 """Slots first, then the amounts that the machine types name, in the order of their names."""
@@ -31,14 +32,21 @@ _ID_MASK = (1 << _ID_BITS) - 1
 class Kind:
     """A machine type, numbered, and how many machines of it are held by anybody."""
 
-    __slots__ = ("capacity", "held", "index", "type")
+    __slots__ = ("_dimensions", "capacity", "held", "index", "is_firm", "type")
 
     def __init__(self, index: int, type: MachineType, dimensions: Sequence[str]) -> None:
-        offered = dict(type.amounts)
+        self._dimensions = dimensions
         self.index = index
         self.type = type
-        self.capacity = (type.slots, *(offered.get(name, 0) for name in dimensions))
+        self.is_firm = type.market is Market.ON_DEMAND
+        """Whether its machines neither change in size nor are taken back."""
+        self.capacity = self.with_amounts(type.amounts)
         self.held = 0
+
+    def with_amounts(self, amounts: Amounts) -> Vector:
+        """The capacity of a machine of this kind that offers these amounts."""
+        offered = dict(amounts)
+        return (self.type.slots, *(offered.get(name, 0) for name in self._dimensions))
 
 
 class Machine:
@@ -46,9 +54,12 @@ class Machine:
 
     __slots__ = (
         "acquired",
+        "capacity",
+        "changed",
         "expected",
         "fleet",
         "free",
+        "grew",
         "id",
         "idle_since",
         "kind",
@@ -64,7 +75,10 @@ class Machine:
         self.kind = fleet.kind
         self.pool = fleet.pool
         self.state: int = BOOTING
+        self.capacity: Vector = fleet.kind.capacity
         self.free: Vector = fleet.kind.capacity
+        self.changed = acquired
+        self.grew = True
         self.running: dict[int, Unit] = {}
         self.acquired = acquired
         self.expected = expected

@@ -27,7 +27,15 @@ from tradewind.model.command import (
     Release,
     Start,
 )
-from tradewind.model.event import BudgetChanged, Failed, Finished, MachineFailed, MachineLost, MachineReady
+from tradewind.model.event import (
+    BudgetChanged,
+    Failed,
+    Finished,
+    MachineFailed,
+    MachineLost,
+    MachineReady,
+    MachineResized,
+)
 from tradewind.model.machine import NO_LIMIT
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
@@ -120,6 +128,10 @@ class Meter:
         self.finished = 0
         self.failures = 0
         self.lost = 0
+        self.preempted = 0
+        """Attempts that gave way to a machine that shrank or was taken back."""
+        self._resized = -1
+        """The event with which a machine last changed in size."""
         self.cuts = 0
         self.refused: list[str] = []
         self._runs: dict[int, RunMeter] = {}
@@ -145,6 +157,7 @@ class Meter:
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.at, record.machine),
             MachineLost: self._machine_lost,
+            MachineResized: self._machine_resized,
             MachineReady: self._machine_ready,
             MachineFailed: self._machine_failed,
             Charged: self._charged,
@@ -222,7 +235,14 @@ class Meter:
         self.failures += self._stop(record.at, record.machine, record.unit, record.attempt)
 
     def _kill(self, record: Kill) -> None:
-        self._stop(record.at, record.machine, record.unit, record.attempt)
+        is_running = self._stop(record.at, record.machine, record.unit, record.attempt)
+        self.preempted += is_running and record.cause == self._resized
+
+    def _machine_resized(self, record: MachineResized) -> None:
+        place = self._places.get(record.machine)
+        self._resized = record.seq
+        if place is not None and not self.kinds[place[1]].keeps(record.amounts):
+            self._vanish(record.machine, record.at)
 
     def _stop(self, at: Time, machine: int, unit: int, attempt: int) -> bool:
         """An attempt no longer runs; whether it did until now, for late reports of old attempts count for nothing."""
@@ -242,11 +262,18 @@ class Meter:
         meter.allocated[record.kind].change(record.at, 1)
 
     def _machine_lost(self, record: MachineLost) -> None:
-        running = self._running[record.machine]
-        self.lost += len(running)
+        self._vanish(record.machine, record.at)
+
+    def _vanish(self, machine: int, at: Time) -> None:
+        running = self._running[machine]
+        place = self._places.get(machine)
+        if place is not None and self.kinds[place[1]].market.is_firm:
+            self.lost += len(running)
+        else:
+            self.preempted += len(running)
         for unit, attempt in list(running.items()):
-            self._stop(record.at, record.machine, unit, attempt)
-        self._leave(record.at, record.machine)
+            self._stop(at, machine, unit, attempt)
+        self._leave(at, machine)
 
     def _machine_ready(self, record: MachineReady) -> None:
         if record.machine in self._places:

@@ -84,7 +84,7 @@ class Pool:
         return [self.needs[index] for index in self.queues]
 
     def remaining(self, need: protocol.Need) -> int:
-        """How many units of a need are ready; one that was cancelled counts until its entry is met."""
+        """How many units of a need are ready."""
         queue = self.queues.get(need.index)
         if not queue:
             return 0
@@ -107,6 +107,30 @@ class Pool:
         del self.queues[index]
         return None
 
+    def ranked(self, need: protocol.Need, most: int) -> list[Unit]:
+        """The first ready units of a need, so many at most, by rank; O(most log most)."""
+        index = need.index
+        queue = self.queues.get(index)
+        found: list[Unit] = []
+        if not queue:
+            return found
+        ahead = [(queue[0], 0)]  # a heap of entries whose parents in the queue's heap have been passed
+        met = 0
+        while ahead and len(found) < most:
+            key, place = heappop(ahead)
+            unit = self._holder(index, key)
+            met += 1
+            if unit is not None and unit.state == READY and not (found and found[-1] is unit):
+                found.append(unit)
+            for child in (2 * place + 1, 2 * place + 2):
+                if child < len(queue):
+                    heappush(ahead, (queue[child], child))
+        if met > 16 + 2 * len(found):  # mostly entries that no longer hold
+            self._ready_in(index, queue)
+            if not queue:
+                del self.queues[index]
+        return found
+
     def some(self, need: protocol.Need, most: int) -> list[Unit]:
         """A few ready units of a need, mostly among the first: enough to judge the others by."""
         keys = self.queues.get(need.index, ())[:most]
@@ -116,6 +140,10 @@ class Pool:
     def kinds_with_room(self) -> list[Kind]:
         """Kinds of which some machine could take more work, in the order in which they are configured."""
         return [fleet.kind for fleet in self.fleets if fleet.machines and fleet.has_room]
+
+    def first_with_room(self, kind: protocol.Kind, need: protocol.Need) -> Machine | None:
+        """The machine of a kind with the smallest number that has room for a need."""
+        return self.fleets[kind.index].first_with(need.demand)
 
     def longest_idle(self, kind: protocol.Kind, need: protocol.Need) -> Machine | None:
         """The machine of a kind with room for a need that has been idle the longest."""
@@ -164,17 +192,21 @@ class Pool:
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""
         for index, queue in self.queues.items():
-            units = map(self._units.get, map(_ID_MASK.__and__, queue))
-            queued = [
-                unit
-                for unit, key in zip(units, queue, strict=True)
-                if unit is not None and unit.key == key and unit.need.index == index
-            ]
-            found = [unit for unit in queued if unit.state == READY]
-            if len(found) < len(queue) or self._spent[index]:  # there are entries that no longer hold
-                found = list(dict.fromkeys(found))
-                self._rebuild(index, queue, queued, found)
-            yield from found
+            yield from self._ready_in(index, queue)
+
+    def _ready_in(self, index: int, queue: list[int]) -> list[Unit]:
+        """All ready units of a queue, which forgets its other entries."""
+        units = map(self._units.get, map(_ID_MASK.__and__, queue))
+        queued = [
+            unit
+            for unit, key in zip(units, queue, strict=True)
+            if unit is not None and unit.key == key and unit.need.index == index
+        ]
+        found = [unit for unit in queued if unit.state == READY]
+        if len(found) < len(queue) or self._spent[index]:  # there are entries that no longer hold
+            found = list(dict.fromkeys(found))
+            self._rebuild(index, queue, queued, found)
+        return found
 
     def _holder(self, index: int, key: int) -> Unit | None:
         """The unit that an entry of a queue stands for, unless it has been replaced by another."""

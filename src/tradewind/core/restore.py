@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tradewind.core.handle import Core
 from tradewind.core.machines import BOOTING, BUSY, IDLE, Machine, minus
-from tradewind.core.work import CANCELLED, DONE, FAILED, READY, RUNNING, WAITING, Run, Unit
+from tradewind.core.work import CANCELLED, DELAYED, DONE, FAILED, READY, RUNNING, WAITING, Run, Unit
 from tradewind.model.units import Money, Time
 from tradewind.model.workflow import Task
 
@@ -43,6 +43,7 @@ class RunWas(NamedTuple):
     is_open: bool
     units: Sequence[UnitWas]
     keeps_going: bool = False
+    is_suspended: bool = False
 
 
 class MachineWas(NamedTuple):
@@ -85,7 +86,7 @@ def restore(
     for was in machines:
         _restore_machine(core, was)
     for was_run in runs:
-        _restore_run(core, was_run)
+        restore_run(core, was_run)
     for machine in state.machines.values():
         if machine.is_up and any(machine.free):
             machine.fleet.offer(machine)
@@ -105,12 +106,14 @@ def _restore_machine(core: Core, was: MachineWas) -> None:
     core.expect_renewal(machine)
 
 
-def _restore_run(core: Core, was: RunWas) -> None:
+def restore_run(core: Core, was: RunWas) -> None:
+    """Bring back one run."""
     state = core.state
     pool = state.by_name[was.tenant]
     run = Run(was.number, was.name, pool, was.priority, was.submitted, was.deadline)
     run.is_open = was.is_open
     run.keeps_going = was.keeps_going
+    run.is_suspended = was.is_suspended
     units: list[Unit] = []
     for row in was.units:
         unfinished = [units[place] for place in row.parents if units[place].state != DONE]
@@ -127,8 +130,6 @@ def _restore_run(core: Core, was: RunWas) -> None:
     run.left = sum(not unit.is_ended for unit in units)
     state.runs[run.id] = pool.runs[run.id] = run
     for unit, row in zip(units, was.units, strict=True):
-        if unit.is_ended or unit.waits:
-            continue
         machine = state.machines.get(row.machine) if row.machine is not None else None
         if row.state == RUNNING and machine is not None:
             unit.state = RUNNING
@@ -136,8 +137,37 @@ def _restore_run(core: Core, was: RunWas) -> None:
             machine.running[unit.id] = unit
             machine.free = minus(machine.free, unit.need.demand)
             machine.state = BUSY
+    if any(unit.state == FAILED for unit in units):
+        _doom(run)
+    for unit in units:
+        if unit.attempt and not unit.is_ended:
+            core.expect_expiry(unit)  # counted from the last start, for no earlier one is known any more
+        if unit.state != WAITING or unit.waits:
+            continue
+        if run.is_suspended:
+            unit.state = DELAYED
         else:
             unit.state = READY
             pool.enqueue(unit, core.policy.placer.rank(unit))
             state.newly_ready.append(unit)
             state.unsettle(pool)
+
+
+def _doom(run: Run) -> None:
+    """Something of a run has failed: nothing else is started, or nothing that waits for it if the rest goes on."""
+    run.status = "failed"
+    run.is_open = run.is_open and run.keeps_going
+    run.is_stopping = not run.keeps_going
+    doomed = list(run.units) if run.is_stopping else _descendants(run)
+    for unit in doomed:
+        if unit.state == WAITING:
+            unit.state = CANCELLED
+            run.left -= 1
+
+
+def _descendants(run: Run) -> list[Unit]:
+    """All that waits for what has failed, directly or not."""
+    walk = [unit for unit in run.units if unit.state == FAILED]
+    for unit in walk:  # grows while it is walked
+        walk += unit.children
+    return walk

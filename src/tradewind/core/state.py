@@ -8,7 +8,8 @@ from typing import cast
 from tradewind.core.ledger import worth
 from tradewind.core.machines import Kind, Machine
 from tradewind.core.pool import Pool
-from tradewind.core.work import Need, Run, Unit
+from tradewind.core.sharing import Claims, claims_on
+from tradewind.core.work import Need, Run, Unit, left
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
@@ -16,6 +17,7 @@ from tradewind.model.units import Duration, Money, Time
 from tradewind.policies import protocol
 
 Estimator = Callable[[Unit, Kind], Duration]
+Learn = Callable[[Unit, Kind, Duration], None]
 Phase = Callable[[str], AbstractContextManager[None]]
 
 
@@ -47,19 +49,30 @@ class State:
         self.next_unit = 0
         self.next_machine = 0
         self.next_run = 0
-        self.all_pools = tuple(Pool(index, tenant, self.kinds, self.units) for index, tenant in enumerate(tenants))
-        self.by_name = {pool.tenant.name: pool for pool in self.all_pools}
+        self.all_pools: tuple[Pool, ...] = ()
+        self.by_name: dict[str, Pool] = {}
         self.needs: dict[Requirement, Need] = {}
         self.now: Time = 0
         self.interval = interval
+        self.origin: Time = 0
+        """Some time at which an interval begins; a driver may move it while there is nothing to decide on."""
         self.rng = random.Random(seed)
         self.is_closed = False
+        self.quantum: Duration | None = None
+        """After how long a machine makes way for a tenant with less than its share; None: never."""
+        self.claims: dict[int, Claims] = {}
+        """By number of their kind: who waits for a turn."""
         self.newly_ready: list[Unit] = []
         self.newly_vacant: list[Machine] = []
-        self.turn: tuple[Pool, ...] = self.all_pools
+        self.newly_changed: list[protocol.Change] = []
+        self.turn: tuple[Pool, ...] = ()
         self._unsettled: list[Pool] = []
         self._estimator = estimator
+        self.learn: Learn | None = getattr(estimator, "learn", None)
+        """Told of each unit that finishes, where it ran and for how long, if estimates are learned."""
         self.phase = phase
+        for tenant in tenants:
+            self.add_pool(tenant)
 
     # What policies see
 
@@ -87,6 +100,10 @@ class State:
         """Machines that have gained room since the placer was last asked."""
         return self.newly_vacant
 
+    def changes(self) -> Sequence[protocol.Change]:
+        """Changes in size of machines that are not firm, since the placer was last asked."""
+        return self.newly_changed
+
     def affordable(self, pool: protocol.Pool) -> Money:
         """What the tenant may still reserve now, after all it holds has been paid for another interval."""
         return max(0, self.all_pools[pool.index].account.available(self.now))
@@ -101,15 +118,29 @@ class State:
 
     def estimate(self, unit: protocol.Unit, kind: protocol.Kind) -> Duration:
         """How long the unit is thought to run on a machine of a kind."""
-        return self._estimator(cast("Unit", unit), cast("Kind", kind))
+        mine, its = cast("Unit", unit), cast("Kind", kind)
+        return left(mine, its, self._estimator(mine, its))
 
     # What the core does with it
+
+    def add_pool(self, tenant: Tenant) -> None:
+        """There is another tenant."""
+        pool = Pool(len(self.all_pools), tenant, self.kinds, self.units)
+        self.all_pools = self.turn = (*self.all_pools, pool)
+        self.by_name[tenant.name] = pool
 
     def unsettle(self, pool: Pool) -> None:
         """Something in a pool has changed that may let a unit start."""
         if not pool.is_unsettled:
             pool.is_unsettled = True
             self._unsettled.append(pool)
+
+    def note_change(self, machine: Machine, *, grows: bool | None, running: int = 0, ended: int = 0) -> None:
+        """A machine has changed in size, has been taken back, or has been given back (None)."""
+        change = protocol.Change(machine, self.now, machine.changed, machine.grew, grows, running, ended)
+        self.newly_changed.append(change)
+        if grows is not None:
+            machine.changed, machine.grew = self.now, grows
 
     def settle(self) -> None:
         """The placer has seen all changes."""
@@ -118,6 +149,8 @@ class State:
         self._unsettled.clear()
         self.newly_ready.clear()
         self.newly_vacant.clear()
+        if self.newly_changed:
+            self.newly_changed.clear()
 
     def need(self, requirement: Requirement) -> Need:
         """The number under which a requirement is known, given at first sight."""
@@ -128,6 +161,11 @@ class State:
             kinds = tuple(kind for kind in self.kinds if kind.type.offers(requirement))
             need = self.needs[requirement] = Need(len(self.needs), requirement, demand, kinds)
         return need
+
+    def note_claims(self) -> None:
+        """See who waits for a turn on machines of which there are no more to be had."""
+        found = ((kind.index, claims_on(kind, self.all_pools)) for kind in self.kinds)
+        self.claims = {index: claims for index, claims in found if claims is not None}
 
     def shuffle_turn(self) -> None:
         """Draw the order in which tenants are served this interval."""

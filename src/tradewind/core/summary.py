@@ -40,6 +40,7 @@ def summarise(meter: Meter) -> dict[str, Any]:
         "attempts": meter.attempts,
         "failures": meter.failures,
         "lost_attempts": meter.lost,
+        "preempted_attempts": meter.preempted,
         "cuts": meter.cuts,
         "deadline_misses": sum(_is_late(run) for run in runs),
         "events": meter.records,

@@ -31,6 +31,8 @@ class UnitStep(IntEnum):
     LOSE = 5
     FAIL = 6
     CANCEL = 7
+    HOLD = 8
+    PREEMPT = 9
 
 
 class MachineState(IntEnum):
@@ -41,6 +43,7 @@ class MachineState(IntEnum):
     BUSY = 2
     RELEASED = 3
     LOST = 4
+    DRAINING = 5
 
 
 class MachineStep(IntEnum):
@@ -51,6 +54,7 @@ class MachineStep(IntEnum):
     VACATE = 2
     RELEASE = 3
     LOSE = 4
+    DRAIN = 5
 
 
 UNIT_TABLE: Mapping[tuple[UnitState, UnitStep], UnitState] = {
@@ -58,13 +62,17 @@ UNIT_TABLE: Mapping[tuple[UnitState, UnitStep], UnitState] = {
     (UnitState.WAITING, UnitStep.CANCEL): UnitState.CANCELLED,
     (UnitState.READY, UnitStep.START): UnitState.RUNNING,
     (UnitState.READY, UnitStep.CANCEL): UnitState.CANCELLED,
+    (UnitState.READY, UnitStep.HOLD): UnitState.DELAYED,
+    (UnitState.READY, UnitStep.FAIL): UnitState.FAILED,
     (UnitState.RUNNING, UnitStep.FINISH): UnitState.DONE,
     (UnitState.RUNNING, UnitStep.RETRY): UnitState.DELAYED,
     (UnitState.RUNNING, UnitStep.LOSE): UnitState.READY,
+    (UnitState.RUNNING, UnitStep.PREEMPT): UnitState.READY,
     (UnitState.RUNNING, UnitStep.FAIL): UnitState.FAILED,
     (UnitState.RUNNING, UnitStep.CANCEL): UnitState.CANCELLED,
     (UnitState.DELAYED, UnitStep.RESUME): UnitState.READY,
     (UnitState.DELAYED, UnitStep.CANCEL): UnitState.CANCELLED,
+    (UnitState.DELAYED, UnitStep.FAIL): UnitState.FAILED,
 }
 
 MACHINE_TABLE: Mapping[tuple[MachineState, MachineStep], MachineState] = {
@@ -77,6 +85,9 @@ MACHINE_TABLE: Mapping[tuple[MachineState, MachineStep], MachineState] = {
     (MachineState.BUSY, MachineStep.OCCUPY): MachineState.BUSY,
     (MachineState.BUSY, MachineStep.VACATE): MachineState.IDLE,
     (MachineState.BUSY, MachineStep.LOSE): MachineState.LOST,
+    (MachineState.BUSY, MachineStep.DRAIN): MachineState.DRAINING,
+    (MachineState.DRAINING, MachineStep.RELEASE): MachineState.RELEASED,
+    (MachineState.DRAINING, MachineStep.LOSE): MachineState.LOST,
 }
 
 ILLEGAL = 255

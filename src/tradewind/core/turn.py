@@ -6,13 +6,13 @@ from heapq import heappush
 from tradewind.core.admit import Admission
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
-from tradewind.core.work import Unit
+from tradewind.core.work import Run, Unit
 from tradewind.model.command import Command, Dropped
 from tradewind.model.event import Event
 from tradewind.model.units import Time
 from tradewind.policies.protocol import Policy
 
-SCALE, RENEW, RESUME = range(3)
+SCALE, RENEW, RESUME, EXPIRE = range(4)
 """What alarms are for; those of one instant go off in this order: a machine may be returned before it is renewed."""
 
 NOBODY: Sequence[Unit] = ()
@@ -27,8 +27,10 @@ class Turn:
         self._out: list[Command] = []
         self._cause = 0
         self._alarms: list[tuple[Time, int, int]] = []
-        self._admission = Admission(state, self.expect_renewal)
+        self._admission = Admission(state, self.expect_renewal, self.expect_expiry)
         self._has_scaled = False
+        self._ended: list[Run] = []
+        """Runs that ended with the last event; only then they forget their units."""
         self._armed: Time | None = None
         """When the next timer will come."""
         self._ticking = False
@@ -43,6 +45,11 @@ class Turn:
         """Be woken when what was paid for a machine ends."""
         heappush(self._alarms, (machine.paid_until, RENEW, machine.id))
 
+    def expect_expiry(self, unit: Unit) -> None:
+        """Be woken when a unit that is about to start for the first time has taken too long in all."""
+        if unit.task.retry.within is not None:
+            heappush(self._alarms, (unit.started + unit.task.retry.within, EXPIRE, unit.id))
+
     def _stale(self, event: Event) -> None:
         self._out.append(Dropped(self.state.now, self._cause, repr(event), "it no longer fits the facts"))
 
@@ -52,6 +59,10 @@ class Turn:
         state.shuffle_turn()
         self._has_scaled = True  # a plan may have changed, so the placer is asked even if nothing else has
         admission = self._admission
+        if state.quantum is not None:
+            state.note_claims()
+            admission.make_way(state.quantum)
+        admission.keep_enough()
         with state.phase("decision"):
             for action in self.policy.scaler.scale(state):
                 admission.scaling(action)

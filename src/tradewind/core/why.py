@@ -18,6 +18,7 @@ class Cause(StrEnum):
     RUNNING = "running"
     PARENTS = "waits for parents"
     RETRY = "waits to be tried again"
+    SUSPENDED = "run is suspended"
     IMPOSSIBLE = "no such machine"
     BUSY = "machines are busy"
     BOOTING = "machine is booting"
@@ -44,6 +45,8 @@ def why(state: State, unit: Unit) -> Reason:
         case UnitState.RUNNING if unit.machine is not None:
             text = f"runs on machine {unit.machine.id} ({unit.machine.kind.type.name})"
             return Reason(Cause.RUNNING, f"{text} for {show_duration(state.now - unit.started)}")
+        case UnitState.DELAYED if unit.run.is_suspended and unit.id not in unit.run.pool.delayed:
+            return Reason(Cause.SUSPENDED, "its run is suspended")
         case UnitState.DELAYED:
             return Reason(Cause.RETRY, f"has failed {sum(unit.failures.values())} times and will be tried again")
         case UnitState.READY:

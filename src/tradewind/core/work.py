@@ -40,6 +40,7 @@ class Run:
         "id",
         "is_open",
         "is_stopping",
+        "is_suspended",
         "keeps_going",
         "left",
         "name",
@@ -67,6 +68,8 @@ class Run:
         """Whether the rest goes on where a unit has failed."""
         self.is_stopping = False
         """Whether nothing of it is started any more."""
+        self.is_suspended = False
+        """Whether nothing of it is started for now."""
 
 
 class Unit:
@@ -74,13 +77,16 @@ class Unit:
 
     __slots__ = (
         "attempt",
+        "checkpoint",
         "children",
         "failures",
         "id",
+        "kept",
         "key",
         "lost",
         "machine",
         "need",
+        "preempted",
         "queued",
         "run",
         "started",
@@ -102,6 +108,11 @@ class Unit:
         """How often it has failed, by cause."""
         self.lost = 0
         """How many machines have been lost under it."""
+        self.preempted = 0
+        """How often it had to give way to a machine that shrank or was taken back."""
+        self.checkpoint = task.checkpoint
+        self.kept: Duration = 0
+        """Work that checkpoints have saved, as on a machine of speed 1."""
         self.machine: Machine | None = None
         self.started: Time = 0
         self.key = 0
@@ -136,6 +147,13 @@ class Unit:
         if state == ILLEGAL:
             raise IllegalTransitionError(f"unit {self.id}: {step.name} while {UnitState(self.state).name}")
         self.state = state
+
+
+def left(unit: Unit, kind: "Kind", time: Duration) -> Duration:
+    """What remains, checkpoints included, of a unit that would run so long on a kind if it began anew."""
+    if unit.checkpoint is None:
+        return time
+    return unit.checkpoint.needed(max(0, time - round(unit.kept / kind.type.speed)))
 
 
 def declared_time(unit: Unit, kind: "Kind") -> Duration:

@@ -6,13 +6,25 @@ from heapq import heappush
 from tradewind.core.machine_events import MachineEvents
 from tradewind.core.transitions import UNIT_TABLE, UnitState, UnitStep
 from tradewind.core.turn import NOBODY, RESUME
-from tradewind.core.work import READY, RUNNING, Need, Run, Unit, ideal_makespan
-from tradewind.model.command import Admitted, Eligible, Ended, Grown, Kill, Refused
-from tradewind.model.event import Broken, Cancelled, Extended, Failed, Finished, Reprioritised, Submitted
+from tradewind.core.work import DELAYED, READY, RUNNING, Need, Run, Unit, ideal_makespan
+from tradewind.model.command import Admitted, Eligible, Ended, Expired, Grown, Kill, Refused
+from tradewind.model.event import (
+    Broken,
+    Cancelled,
+    Extended,
+    Failed,
+    Finished,
+    Reprioritised,
+    Resumed,
+    Submitted,
+    Suspended,
+)
 from tradewind.model.requirement import Requirement, amounts_of
+from tradewind.model.units import show_duration
 from tradewind.model.workflow import Task
 
 _FREED = int(UNIT_TABLE[UnitState.WAITING, UnitStep.FREE])
+_HELD = int(UNIT_TABLE[UnitState.READY, UnitStep.HOLD])
 _FINISHED = int(UNIT_TABLE[UnitState.RUNNING, UnitStep.FINISH])
 
 
@@ -91,8 +103,14 @@ class WorkEvents(MachineEvents):
         for unit, row in zip(units, parents, strict=True):
             for parent in row:
                 units[parent].adopt(unit)
+        if self.policy.checkpoint is not None:
+            for unit in units:
+                unit.checkpoint = unit.checkpoint or self.policy.checkpoint
         run.left += len(units)
-        run.units = [*run.units, *units] if run.units else units
+        if isinstance(run.units, list):
+            run.units += units
+        else:
+            run.units = units
         for unit in units:
             state.units[unit.id] = unit
         state.next_unit += len(units)
@@ -102,6 +120,10 @@ class WorkEvents(MachineEvents):
         """Units have nothing left to wait for but a machine."""
         state = self.state
         pool = run.pool
+        if run.is_suspended:
+            for unit in units:
+                unit.state = _HELD
+            return
         rank = self.policy.placer.rank
         for unit in units:
             unit.state = _FREED
@@ -118,6 +140,8 @@ class WorkEvents(MachineEvents):
         unit.state = _FINISHED
         machine = self._vacate(unit)
         machine.fleet.completed += 1
+        if self.state.learn is not None:
+            self.state.learn(unit, machine.kind, self.state.now - unit.started)
         run = unit.run
         if unit.children:
             freed = []
@@ -138,6 +162,9 @@ class WorkEvents(MachineEvents):
             self._stale(event)
             return
         self._vacate(unit)
+        if event.cause == "lost":
+            self._run_again([unit])
+            return
         unit.failures = {**unit.failures, event.cause: unit.failures.get(event.cause, 0) + 1}
         retry = unit.task.retry
         if unit.run.is_stopping or not retry.allows(event.cause, unit.failures) or not self._grow(unit, event.cause):
@@ -147,6 +174,24 @@ class WorkEvents(MachineEvents):
         unit.run.pool.delayed[unit.id] = unit
         pause = retry.pause_after(sum(unit.failures.values()))
         heappush(self._alarms, (state.now + pause, RESUME, unit.id))
+
+    def _expire(self, number: int) -> None:
+        """A unit has used up the time that all its attempts may take together."""
+        unit = self.state.units.get(number)
+        if unit is None or unit.is_ended:
+            return
+        because = f"it has taken {show_duration(unit.task.retry.within or 0)} over all attempts, and may not take more"
+        if unit.machine is not None:
+            where = unit.machine.id
+            self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, where, because))
+            self._vacate(unit)
+        elif unit.state == READY:
+            unit.run.pool.dequeue(unit)
+        was_held = unit.state == DELAYED and unit.run.pool.delayed.pop(unit.id, None) is None
+        self._out.append(Expired(self.state.now, self._cause, unit.run.id, unit.id, unit.attempt, because))
+        if was_held:  # by a suspension, and so no longer counted
+            self._out.append(Eligible(self.state.now, self._cause, unit.run.id, unit.run.pool.index, 1))
+        self._give_up_on(unit)
 
     def _grow(self, unit: Unit, cause: str) -> bool:
         """Ask for more memory if that was what lacked; whether any machine type could still run the unit."""
@@ -199,14 +244,44 @@ class WorkEvents(MachineEvents):
         self._stop(run, "cancelled")
         running = [unit for unit in run.units if unit.state == RUNNING]
         for unit in running:
-            machine = self._vacate(unit)
+            if unit.machine is not None:
+                where = unit.machine.id
+                self._out.append(
+                    Kill(self.state.now, self._cause, unit.id, unit.attempt, where, "the run was cancelled")
+                )
+            self._vacate(unit)
             unit.move(UnitStep.CANCEL)
-            self._out.append(
-                Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, "the run was cancelled")
-            )
         if running:
             self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -len(running)))
         self._leave(run, len(running))
+
+    def _suspended(self, event: Suspended) -> None:
+        run = self.state.runs.get(event.run)
+        if run is None or run.is_suspended or run.is_stopping:
+            self._stale(event)
+            return
+        run.is_suspended = True
+        ready = [unit for unit in run.units if unit.state == READY]
+        for unit in ready:
+            run.pool.dequeue(unit)
+            unit.move(UnitStep.HOLD)
+        if ready:
+            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -len(ready)))
+
+    def _resumed(self, event: Resumed) -> None:
+        run = self.state.runs.get(event.run)
+        if run is None or not run.is_suspended:
+            self._stale(event)
+            return
+        run.is_suspended = False
+        held = [unit for unit in run.units if unit.state == DELAYED and unit.id not in run.pool.delayed]
+        for unit in held:
+            unit.move(UnitStep.RESUME)
+            self._requeue(unit)
+        if held:
+            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, len(held)))
+        if self.policy.scaler.on_arrival:
+            self._scale()
 
     def _reprioritised(self, event: Reprioritised) -> None:
         run = self.state.runs.get(event.run)
@@ -228,9 +303,12 @@ class WorkEvents(MachineEvents):
         eligible = dropped = 0
         for unit in run.units:
             if not unit.is_ended and unit.state != RUNNING:
-                eligible += unit.state == READY or unit.id in run.pool.delayed
+                if unit.state == READY:
+                    eligible += 1
+                    run.pool.dequeue(unit)
+                elif run.pool.delayed.pop(unit.id, None) is not None:
+                    eligible += 1
                 dropped += 1
-                run.pool.delayed.pop(unit.id, None)
                 unit.move(UnitStep.CANCEL)
             unit.children = NOBODY  # nothing follows any more
         if eligible:
@@ -254,19 +332,20 @@ class WorkEvents(MachineEvents):
         for unit in run.units:
             del state.units[unit.id]
         self._out.append(Ended(state.now, self._cause, run.id, run.pool.index, run.status))
-        run.units = NOBODY
+        self._ended.append(run)
         if state.is_closed:
             self._close()
 
     def _close(self) -> None:
-        """Let every machine go when the last run has ended."""
+        """Let every machine go when all runs have ended, but for those that are suspended."""
         state = self.state
-        if state.runs:
+        if not all(run.is_suspended for run in state.runs.values()):
             return
         for machine in list(state.machines.values()):
-            self._admission.settle(machine)
-            self._admission.release(machine, "all work is done")
-        self._forget_alarms()
+            if not machine.running:
+                self._let_go(machine, "all work is done")
+        if not state.runs:
+            self._forget_alarms()
 
 
 def _is_there(unit: Unit, machine: int) -> bool:

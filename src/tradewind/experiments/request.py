@@ -21,6 +21,10 @@ class Request:
     progress: Progress = lambda _done, _total, _label: None
     workers: int = 0
     """How many processes; 0: as many as there are processors."""
+    is_simulated: bool = True
+    """Whether what is simulated is run."""
+    is_live: bool = True
+    """Whether what is done by real processes is run, where a paper has such."""
 
 
 @dataclass(frozen=True, slots=True)

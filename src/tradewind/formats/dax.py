@@ -31,11 +31,6 @@ _MOST = 10**18
 _NAMELESS = ("", "test")
 
 
-def is_dax(text: str) -> bool:
-    """Whether text looks like XML."""
-    return text.lstrip()[:1] == "<"
-
-
 def workflow_from_dax(source: Source, *, lenient: bool = False) -> tuple[Workflow, Mapping[str, int]]:
     """The workflow that a DAX file holds, and the line of each task; `lenient` takes negative numbers for zero."""
     reader = _Reader(source.file, Problems(source.file), lenient)

@@ -4,9 +4,9 @@ These classes mirror the text a person writes; `native` and `scenario` turn them
 several shapes is a union told apart by the shape alone, so that an error speaks of the shape that was written.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from tradewind.formats.fields import (
     STRICT,
@@ -61,12 +61,20 @@ class RetryPart(_Part):
         default_factory=dict, description="How often it may fail for one cause, where that differs from `attempts`."
     )
     lost: Count = Field(100, description="How many machines may be lost under it; they do not count as attempts.")
+    preempted: Count = Field(1_000, description="How often it may give way to a machine that shrinks or is taken back.")
     memory_growth: Annotated[float, Field(ge=1, le=1000)] = Field(
         1.0, description="By how much its demand for memory grows each time it lacked memory."
     )
     delay: DurationField = Field(0, description="How long to wait after the first failure.")
     factor: Annotated[float, Field(ge=1, le=1000)] = Field(2.0, description="By how much the delay grows each time.")
     max_delay: DurationField = Field(600_000_000, description="The longest delay.")
+
+
+class CheckpointPart(_Part):
+    """How a task saves its progress."""
+
+    interval: PositiveDuration = Field(description="Work between two checkpoints.")
+    cost: DurationField = Field(0, description="How long work rests for each.")
 
 
 FileField: TypeAlias = Annotated[Annotated[Name, Tag(VALUE)] | Annotated[FilePart, Tag(MAPPING)], BY_SHAPE]
@@ -93,6 +101,7 @@ class TaskPart(_Amounts):
     retries: RetryField = Field(0, description="How many more times a failed task is tried, or the details.")
     timeout: PositiveDuration | None = Field(None, description="Longest time that one attempt may run.")
     run: Text = Field("", description="The command.")
+    checkpoint: CheckpointPart | None = Field(None, description="How it saves its progress; none: it begins anew.")
 
 
 class ListedTaskPart(TaskPart):
@@ -122,6 +131,12 @@ class BillingPart(_Part):
     rounding: PeriodField | None = Field(None, description="On release, use is rounded up to a multiple of this.")
     minimum: DurationField = Field(0, description="At least this much is charged.")
 
+    @model_validator(mode="after")
+    def _divides(self) -> Self:
+        if self.rounding is not None and self.period % self.rounding:
+            raise ValueError("the period must be a multiple of the rounding, for it is paid ahead")
+        return self
+
 
 class BootPart(_Part):
     """Time until a machine can work: normally distributed, never below zero."""
@@ -141,10 +156,15 @@ class MachinePart(_Amounts):
     billing: BillingField = Field(60_000_000, description="The billing period, or the details.")
     boot: BootField = Field(0, description="How long a machine takes until it can work, or the details.")
     limit: Count = Field(1_000_000, description="How many may be held at once.")
+    keep: Count = Field(0, description="How many are held at least, as long as there is any work.")
+    idle: DurationField = Field(0, description="How long one is kept at least after it has run out of work.")
     capabilities: list[Name] = Field(default_factory=list, description="What it offers to tasks that ask for it.")
     slots: Positive | None = Field(None, description="How many tasks run at once; by default as many as cpus, or 1.")
     speed: Factor = Field(1.0, description="How many times faster than declared it runs tasks.")
     market: Annotated[Market, Field(strict=False)] = Field(Market.ON_DEMAND, description="How firmly it is ours.")
+    minimum: dict[Name, AmountField] = Field(
+        default_factory=dict, description="What a machine that shrinks keeps, or is gone, such as `{cpus: 2}`."
+    )
 
 
 MachinesField: TypeAlias = Annotated[dict[Name, MachinePart], Field(min_length=1)]
@@ -244,8 +264,19 @@ class NoisePart(_Part):
 class EstimatesPart(_Part):
     """What policies are told of run times."""
 
-    kind: Literal["exact", "declared", "noisy"] = "exact"
+    kind: Literal["exact", "declared", "noisy", "learned"] = "exact"
     deviation: Deviation = Field(0.0, description="Coefficient of variation of noisy estimates.")
+    quantile: Probability = Field(0.5, description="Of what was seen, the share that learned estimates are to cover.")
+
+
+class ServersPart(_Part):
+    """Servers that machines which are not firm come from."""
+
+    cluster: Literal["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"] = Field("C2", description="A made-up cluster.")
+    file: Name | None = Field(None, description="Free cores as CSV instead; the path is relative to this file.")
+    count: Annotated[int, Field(ge=1, le=100_000)] = Field(256, description="How many servers of a made-up cluster.")
+    length: PositiveDuration = Field(604_800_000_000, description="How long they change.")
+    placement: Literal["random", "balancing", "packing"] = Field("random", description="Which server a machine gets.")
 
 
 class ScenarioDocument(_Part):
@@ -263,10 +294,14 @@ class ScenarioDocument(_Part):
     )
     interval: PositiveDuration = Field(60_000_000, description="How often the policy decides what to rent.")
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(0, description="The same seed gives the same event log.")
+    servers: ServersPart | None = Field(None, description="Where spot and harvest machines come from.")
     faults: FaultsPart = FaultsPart()
     noise: Annotated[Annotated[Deviation, Tag(VALUE)] | Annotated[NoisePart, Tag(MAPPING)], BY_SHAPE] = Field(
         0.0, description="How far real run times stray, or the details."
     )
     estimates: Annotated[
-        Annotated[Literal["exact", "declared", "noisy"], Tag(VALUE)] | Annotated[EstimatesPart, Tag(MAPPING)], BY_SHAPE
+        Annotated[Literal["exact", "declared", "noisy", "learned"], Tag(VALUE)]
+        | Annotated[EstimatesPart, Tag(MAPPING)],
+        BY_SHAPE,
     ] = Field("exact", description="What policies are told of run times, or the details.")
+    chains: bool = Field(default=False, description="Place chains of tasks, as real runs do, rather than single tasks.")

@@ -7,26 +7,27 @@ Whatever is wrong with a file, from a missing one to a cycle of tasks, is a `For
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
-from tradewind.formats.dax import is_dax, workflow_from_dax
 from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.json_text import read_json
 from tradewind.formats.native import machines_from, workflow_from
-from tradewind.formats.scenario import Neighbours, scenario_from
-from tradewind.formats.source import Source, read_source
+from tradewind.formats.source import Source, read_source, source_of
 from tradewind.formats.tree import Tree
-from tradewind.formats.wfformat import is_wfformat, place_of_task, workflow_from_wfformat
 from tradewind.formats.yaml_text import read_yaml
 from tradewind.model.machine import MachineType
 from tradewind.model.program import Program
 from tradewind.model.scenario import Scenario
 from tradewind.model.workflow import Workflow
+
+if TYPE_CHECKING:
+    from tradewind.formats.scenario import Neighbours
 
 _A_WORKFLOW, _A_PROGRAM, _MACHINE_TYPES, _A_SCENARIO = "a workflow", "a program", "machine types", "a scenario"
 _MARKS = {
@@ -39,6 +40,9 @@ _MARKS = {
 
 Content: TypeAlias = Workflow | Program | Scenario | tuple[MachineType, ...]
 
+Include: TypeAlias = Callable[[Path], Program]
+"""Finds a program that another one includes."""
+
 
 def _no_line(_: str) -> int | None:
     return None
@@ -50,7 +54,7 @@ class Document:
 
     file: str
     format: str
-    """`native`, `wfformat` or `dax`."""
+    """`native`, `wfformat`, `dax` or `steep`."""
     content: Content
     line_of: Callable[[str], int | None] = field(default=_no_line, compare=False)
     """The line on which the task or step of some id begins."""
@@ -65,10 +69,15 @@ class Document:
         return "scenario" if isinstance(self.content, Scenario) else "machines"
 
 
-def load(path: str | Path, *, lenient: bool = False) -> Document:
-    """Load a file of any format; `lenient` takes negative run times and sizes of foreign formats for zero."""
+def load(path: str | Path, *, lenient: bool = False, services: Sequence[Path] | None = None) -> Document:
+    """Load a file of any format; `lenient` takes negative run times and sizes of foreign formats for zero.
+
+    `services` are files and folders with the services and macros that a workflow of Steep speaks of; None: those beside
+    it.
+    """
     with _no_collection():
-        return _load(path, lenient=lenient)
+        source = read_source(path)
+        return _recognise(source, lenient=lenient, services=lambda: _services(Path(path).parent, services))
 
 
 @contextmanager
@@ -85,25 +94,62 @@ def _no_collection() -> Iterator[None]:
 
 def _load(path: str | Path, *, lenient: bool, instead_of_scenario: str = "") -> Document:
     """Load a file; where something is wanted instead of a scenario, one is refused unread: it may lead in circles."""
-    source = read_source(path)
-    if is_dax(source.text):
+    return _recognise(read_source(path), lenient=lenient, instead_of_scenario=instead_of_scenario)
+
+
+def _recognise(
+    source: Source,
+    *,
+    lenient: bool = False,
+    instead_of_scenario: str = "",
+    include: Include | None = None,
+    services: Callable[[], Sequence[Source]] = tuple,
+) -> Document:
+    """What a text holds; `include` finds the programs it includes, by default beside the file."""
+    if source.text.lstrip()[:1] == "<":
+        from tradewind.formats.dax import workflow_from_dax  # noqa: PLC0415 - not every run needs every format
+
         workflow, lines = workflow_from_dax(source, lenient=lenient)
         return Document(source.file, "dax", workflow, lines.get)
     tree = _read_tree(source)
-    if is_wfformat(tree.data):
+    if "schemaVersion" in tree.data or isinstance(tree.data.get("workflow"), dict):
+        from tradewind.formats.wfformat import place_of_task, workflow_from_wfformat  # noqa: PLC0415
+
         workflow = workflow_from_wfformat(tree, lenient=lenient)
         return Document(
             source.file, "wfformat", workflow, lambda identity: _line(tree, place_of_task(tree.data, identity))
         )
+    if "api" in tree.data and "actions" in tree.data:
+        return _steep(tree, services())
     if "workload" in tree.data and instead_of_scenario:
         reason = f"holds a scenario, not {instead_of_scenario}"
         raise FormatError(source.file, reason, remedy=_MARKS[instead_of_scenario])
-    return _native(tree, lenient=lenient)
+    return _native(tree, lenient=lenient, include=include)
+
+
+def load_text(raw: bytes, name: str, *, files: Mapping[str, bytes] = MappingProxyType({})) -> Document:
+    """Load bytes that came from elsewhere, such as a request: no file of this host is read for them.
+
+    What they include is looked for in `files` by name. A scenario is refused, for it speaks of files and runs nothing.
+    """
+    texts = {each: source_of(data, each) for each, data in files.items()}
+
+    def include(path: Path, trail: tuple[str, ...] = ()) -> Program:
+        at = path.as_posix()
+        if at not in texts:
+            raise FormatError(at, "no such file", remedy="send it along with the program")
+        if at in trail:
+            raise FormatError(at, "includes itself", remedy=" -> ".join((*trail, at)))
+        return _included(texts[at], lambda inner: include(inner, (*trail, at)))
+
+    with _no_collection():
+        source, services = source_of(raw, name), tuple(texts.values())
+        return _recognise(source, instead_of_scenario=_A_WORKFLOW, include=include, services=lambda: services)
 
 
 def load_workflow(path: str | Path, *, lenient: bool = False) -> Workflow:
     """Load a workflow of any format."""
-    return _workflow_of(load(path, lenient=lenient))
+    return workflow_of(load(path, lenient=lenient))
 
 
 def load_program(path: str | Path) -> Program:
@@ -125,7 +171,8 @@ def load_machines(path: str | Path) -> tuple[MachineType, ...]:
     return document.content.machines if isinstance(document.content, Scenario) else _machines_of(document)
 
 
-def _workflow_of(document: Document) -> Workflow:
+def workflow_of(document: Document) -> Workflow:
+    """The workflow that a file holds; anything else is an error."""
     if isinstance(document.content, Workflow):
         return document.content
     raise _wrong_kind(document, _A_WORKFLOW)
@@ -149,52 +196,79 @@ def _wrong_kind(document: Document, wanted: str) -> FormatError:
     return FormatError(document.file, f"holds {found}, not {wanted}", remedy=_MARKS[wanted])
 
 
+def _any_tree(source: Source) -> Tree:
+    return read_json(source) if source.text.lstrip()[:1] in ("{", "[") else read_yaml(source)
+
+
 def _read_tree(source: Source) -> Tree:
-    tree = read_json(source) if source.text.lstrip()[:1] in ("{", "[") else read_yaml(source)
+    tree = _any_tree(source)
     if not isinstance(tree.data, dict):
         found = "a list" if isinstance(tree.data, list) else "no fields"
         raise FormatError(source.file, f"holds {found} at the top", remedy="expected were fields such as 'tasks:'")
     return tree
 
 
-def _native(tree: Tree, *, lenient: bool) -> Document:
+def _native(tree: Tree, *, lenient: bool, include: Include | None = None) -> Document:
     if "workload" in tree.data:
+        from tradewind.formats.scenario import scenario_from  # noqa: PLC0415
+
         return Document(tree.file, "native", scenario_from(tree, _neighbours(lenient=lenient)))
     if "tasks" in tree.data:
         workflow = workflow_from(tree)
         return Document(tree.file, "native", workflow, lambda identity: _line(tree, _place_of_task(tree, identity)))
     if "steps" in tree.data:
-        return _program(tree)
+        return _program(tree, include)
     if "machines" in tree.data:
         return Document(tree.file, "native", machines_from(tree))
     reason = "is neither a workflow, nor a program, nor machine types, nor a scenario"
     raise FormatError(tree.file, reason, remedy="; ".join(_MARKS.values()))
 
 
-def _program(tree: Tree) -> Document:
+def _services(folder: Path, given: Sequence[Path] | None) -> Sequence[Source]:
+    from tradewind.formats.steep_services import files_of_services  # noqa: PLC0415
+
+    return [read_source(file) for file in files_of_services(folder, given)]
+
+
+def _steep(tree: Tree, services: Sequence[Source]) -> Document:
+    """A workflow of Steep, with the services and macros that it speaks of."""
+    from tradewind.formats.steep import place_of_action, program_from_steep  # noqa: PLC0415
+    from tradewind.formats.steep_services import catalogue_from  # noqa: PLC0415
+
+    program = program_from_steep(tree, catalogue_from(map(_any_tree, services)))
+    return Document(tree.file, "steep", program, lambda identity: _line(tree, place_of_action(tree.data, identity)))
+
+
+def _program(tree: Tree, include: Include | None) -> Document:
     from tradewind.formats.program import place_of_step, program_from  # noqa: PLC0415 - slow
 
-    program = program_from(tree, lambda path: _include(path, (Path(tree.file).resolve(),)))
+    program = program_from(tree, include or (lambda path: _include(path, (Path(tree.file).resolve(),))))
     return Document(tree.file, "native", program, lambda identity: _line(tree, place_of_step(tree.data, identity)))
 
 
 def _include(path: Path, trail: tuple[Path, ...]) -> Program:
     """A program that another one includes; `trail` are the files on the way to it."""
-    from tradewind.formats.program import program_from  # noqa: PLC0415 - slow
-
     here = path.resolve()
     if here in trail:
         raise FormatError(str(path), "includes itself", remedy=" -> ".join(each.name for each in (*trail, here)))
-    tree = _read_tree(read_source(path))
+    return _included(read_source(path), lambda inner: _include(inner, (*trail, here)))
+
+
+def _included(source: Source, include: Include) -> Program:
+    from tradewind.formats.program import program_from  # noqa: PLC0415 - slow
+
+    tree = _read_tree(source)
     if "steps" not in tree.data:
-        raise FormatError(str(path), f"is included, but is not {_A_PROGRAM}", remedy=_MARKS[_A_PROGRAM])
-    return program_from(tree, lambda inner: _include(inner, (*trail, here)))
+        raise FormatError(source.file, f"is included, but is not {_A_PROGRAM}", remedy=_MARKS[_A_PROGRAM])
+    return program_from(tree, include)
 
 
-def _neighbours(*, lenient: bool) -> Neighbours:
+def _neighbours(*, lenient: bool) -> "Neighbours":
+    from tradewind.formats.scenario import Neighbours  # noqa: PLC0415
+
     def workflow(path: Path, machines: Sequence[MachineType]) -> Workflow:
         document = _load(path, lenient=lenient, instead_of_scenario=_A_WORKFLOW)
-        found = _workflow_of(document)
+        found = workflow_of(document)
         check_feasible(found, machines, file=document.file, line_of=document.line_of)
         return found
 

@@ -21,7 +21,7 @@ from tradewind.formats.tree import Tree
 from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
 from tradewind.model.units import parse_price
-from tradewind.model.workflow import ONCE, File, Retry, Task, Workflow
+from tradewind.model.workflow import ONCE, Checkpoint, File, Retry, Task, Workflow
 
 
 def workflow_from(tree: Tree) -> Workflow:
@@ -70,6 +70,7 @@ def _step(place: Place, identity: str, part: TaskPart, problems: Problems) -> St
         retry=_retry(part.retries),
         timeout=part.timeout,
         command=part.run,
+        checkpoint=Checkpoint(part.checkpoint.interval, part.checkpoint.cost) if part.checkpoint else None,
     )
     return Step(task, part.needs, place)
 
@@ -101,6 +102,7 @@ def _retry(part: int | RetryPart) -> Retry:
         attempts=part.attempts,
         by_cause=part.by_cause,
         lost=part.lost,
+        preempted=part.preempted,
         memory_growth=part.memory_growth,
         delay=part.delay,
         factor=part.factor,
@@ -117,17 +119,22 @@ def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineTy
         price = parse_price(part.price, billing.period)
     except (ValueError, ArithmeticError):
         problems.add((*place, "price"), "is too large")
+    if part.keep > part.limit:
+        problems.add((*place, "keep"), f"is more than the limit of {part.limit}")
     return MachineType(
         name=name,
         price=price,
         billing=billing,
         boot=BootLag(part.boot.mean, part.boot.deviation) if isinstance(part.boot, BootPart) else BootLag(part.boot),
         limit=part.limit,
+        keep=part.keep,
+        idle=part.idle,
         capabilities=frozenset(part.capabilities),
         slots=part.slots or counts.get("cpus", 0) or 1,
         amounts=amounts_of(counts),
         speed=part.speed,
         market=part.market,
+        minimum=amounts_of(part.minimum),
     )
 
 

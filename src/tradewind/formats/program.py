@@ -140,6 +140,7 @@ class _Reader:
             environment={name: value if isinstance(value, str) else told(value) for name, value in part.env.items()},
             checkpoint=part.checkpoint,
             alone=part.alone,
+            cache=part.cache,
             when=part.when if isinstance(part.when, bool) else expression(part.when),
             loop=self.loop(part),
         )
@@ -192,15 +193,16 @@ class _Reader:
         try:
             part = OutputPart.model_validate(given)
         except ValidationError as error:
+            known = "known are many, optional, path, value"
             for detail in error.errors(include_url=False):
-                self.problems.add((*place, *detail["loc"]), detail["msg"].lower(), "known are many, path, value")
+                self.problems.add((*place, *detail["loc"]), detail["msg"].lower(), known)
             return None
         if (part.path is None) == (part.value is None):
             self.problems.add(place, "needs either a path or a value")
             return None
         path = part.path or ""
         wild = bool(_WILD.search(re.sub(r"\{\{.*?\}\}", "", path)))
-        return Output(path, wild if part.many is None else part.many, part.value or "")
+        return Output(path, wild if part.many is None else part.many, part.value or "", part.optional)
 
     def gives(self, place: Place, part: StepPart) -> dict[str, Any]:
         """What a step with a body gives."""
@@ -262,7 +264,7 @@ class _Reader:
 
 _OF_ACTIONS = frozenset(
     {"capabilities", "cpus", "memory", "gpus", "amounts", "runtime", "runtimes", "retries", "timeout", "env"}
-    | {"checkpoint", "alone"}
+    | {"checkpoint", "alone", "cache"}
 )
 """Fields that say nothing about a step with a body."""
 
@@ -277,7 +279,8 @@ def _action(part: StepPart) -> Action | None:
         return Shell(part.run)
     if part.python is not None:
         return Function(part.python)
-    return None if part.container is None else Container(part.container.image, part.container.run)
+    given = part.container
+    return None if given is None else Container(given.image, given.run, tuple(given.options), given.entrypoint)
 
 
 def _limits(part: int | LimitsPart | None) -> tuple[Limits, Duration | None]:

@@ -29,6 +29,7 @@ class OutputPart(_Part):
     path: Text | None = Field(None, description="A file, or a pattern for files, seen from the step's folder.")
     many: bool | None = Field(None, description="Whether the output is a list of files; by default if there is a `*`.")
     value: Name | None = Field(None, description="`stdout`, `json`, `return`, or the name of a file that holds JSON.")
+    optional: bool = Field(default=False, description="Whether there may be no file: then it is null, or empty.")
 
 
 class ContainerPart(_Part):
@@ -36,6 +37,8 @@ class ContainerPart(_Part):
 
     image: Text
     run: Text
+    options: list[Text] = Field(default_factory=list, description="More words for the tool that runs it, as volumes.")
+    entrypoint: bool = Field(default=False, description="Whether `run` is arguments for what the image itself starts.")
 
 
 class LimitsPart(_Part):
@@ -111,6 +114,9 @@ class StepPart(_Part):
     alone: bool = Field(
         default=False, description="Whether the step is placed on its own, never in a chain with others."
     )
+    cache: bool = Field(
+        default=True, description="Whether its outputs may be taken from an equal step of an earlier run."
+    )
 
 
 class ListedStepPart(StepPart):
@@ -152,11 +158,6 @@ class ProgramDocument(ProgramPart):
     deadline: PositiveDuration | None = Field(None, description="Wanted response time, counted from submission.")
     programs: dict[Name, ProgramPart] = Field(default_factory=dict, description="Programs that steps can include.")
 
-
-StepPart.model_rebuild()
-ListedStepPart.model_rebuild()
-ProgramPart.model_rebuild()
-ProgramDocument.model_rebuild()
 
 PARTS: dict[str, type[BaseModel]] = {
     "steps": StepPart,

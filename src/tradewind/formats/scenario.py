@@ -14,12 +14,13 @@ from tradewind.formats.documents import (
     NoisePart,
     PolicyPart,
     ScenarioDocument,
+    ServersPart,
 )
 from tradewind.formats.errors import FormatError, Place, Problems, did_you_mean, quoted
 from tradewind.formats.native import machine_types
 from tradewind.formats.tree import Tree
 from tradewind.model.machine import MachineType
-from tradewind.model.scenario import Arrivals, Estimates, Faults, Generated, Given, Noise, Scenario
+from tradewind.model.scenario import Arrivals, Estimates, Faults, Generated, Given, Noise, Scenario, Servers
 from tradewind.model.tenant import Tenant
 from tradewind.model.workflow import Workflow
 
@@ -66,6 +67,8 @@ def scenario_from(tree: Tree, neighbours: Neighbours) -> Scenario:
         faults=Faults(faults.task_failure, faults.machine_loss, faults.boot_failure),
         noise=_noise(document.noise),
         estimates=_estimates(document.estimates),
+        servers=_servers(document.servers, folder),
+        chains=document.chains,
     )
 
 
@@ -114,6 +117,13 @@ def _arrivals(part: ArrivalsPart, folder: Path) -> Arrivals:
     return Arrivals(part.process, parameters)
 
 
+def _servers(part: ServersPart | None, folder: Path) -> Servers | None:
+    if part is None:
+        return None
+    file = str(folder / part.file) if part.file else ""
+    return Servers(part.cluster, file, part.count, part.length, part.placement)
+
+
 def _policy(part: str | PolicyPart) -> tuple[str, dict[str, Any]]:
     return (part, {}) if isinstance(part, str) else (part.name, dict(part.model_extra or {}))
 
@@ -123,4 +133,4 @@ def _noise(part: float | NoisePart) -> Noise:
 
 
 def _estimates(part: str | EstimatesPart) -> Estimates:
-    return Estimates(part) if isinstance(part, str) else Estimates(part.kind, part.deviation)
+    return Estimates(part) if isinstance(part, str) else Estimates(part.kind, part.deviation, part.quantile)

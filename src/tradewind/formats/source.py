@@ -29,8 +29,12 @@ class Source:
 def read_source(path: str | Path, *, largest: int = LARGEST) -> Source:
     """Read a file as text, unpacking it where it is compressed."""
     file = str(path)
-    raw = unpack(_read(path, file, largest), file, largest=largest)
-    return Source(file, _decode(raw, file))
+    return source_of(_read(path, file, largest), file, largest=largest)
+
+
+def source_of(raw: bytes, file: str, *, largest: int = LARGEST) -> Source:
+    """Bytes as text, unpacked where they are compressed."""
+    return Source(file, _decode(unpack(raw, file, largest=largest), file))
 
 
 def unpack(raw: bytes, file: str, *, largest: int = LARGEST) -> bytes:

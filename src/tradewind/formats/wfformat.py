@@ -40,11 +40,6 @@ _MOST_SECONDS = 10**12
 _MOST_BYTES = 10**18
 
 
-def is_wfformat(data: Any) -> bool:
-    """Whether plain data look like WfFormat."""
-    return isinstance(data, dict) and ("schemaVersion" in data or isinstance(data.get("workflow"), dict))
-
-
 def workflow_from_wfformat(tree: Tree, *, lenient: bool = False) -> Workflow:
     """The workflow that a WfFormat file holds; `lenient` takes negative run times and sizes for zero."""
     reader = _Reader(tree.problems(), lenient)

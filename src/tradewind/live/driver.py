@@ -7,76 +7,62 @@ is started again under a new number; late reports of the old one are recognised 
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
+from tradewind.core.chains.chain import Chain
 from tradewind.core.handle import Core
 from tradewind.core.log import Record, Sink
 from tradewind.core.state import State
 from tradewind.core.work import Unit
-from tradewind.live.jobs import Document, Job
-from tradewind.live.journal import Journal
-from tradewind.live.port import Broke, Done, Down, Engine, Order, Report, Up
-from tradewind.live.rebuild import rebuild
+from tradewind.live.cache.cache import Cache
+from tradewind.live.cache.known import Known
+from tradewind.live.expected import expected
+from tradewind.live.facts import (
+    Fact,
+    Retry,
+    Submit,
+    event_of,
+)
+from tradewind.live.jobs import Job
+from tradewind.live.journal import Journal, uncached_note
+from tradewind.live.latest import MOST, Latest
+from tradewind.live.memory import PolicyMemory
+from tradewind.live.port import Broke, Done, Down, Engine, Failure, Order, Report, Resized, Up
+from tradewind.live.rebuild import latest, rebuild, reopen
 from tradewind.live.store.port import Changes, Lease, Store
 from tradewind.live.store.rows import run_id
-from tradewind.model.action import Json
-from tradewind.model.command import Acquire, Admitted, Command, Ended, Kill, Refused, Release, Start, Wake
+from tradewind.model.command import (
+    Acquire,
+    Admitted,
+    Command,
+    Ended,
+    Expired,
+    Kill,
+    Recalled,
+    Refused,
+    Release,
+    Start,
+    Wake,
+)
 from tradewind.model.event import (
     Broken,
-    Cancelled,
-    Closed,
     Event,
     Extended,
     Failed,
     Finished,
     MachineFailed,
     MachineLost,
-    MachineReady,
-    Reprioritised,
+    Resumed,
     Submitted,
     Timer,
 )
-from tradewind.model.units import Time
+from tradewind.model.program import Program
+from tradewind.model.units import SECOND, Duration, Time
 from tradewind.policies.protocol import Policy
 
-
-class Submit(NamedTuple):
-    """Somebody hands in work."""
-
-    document: Document
-    parameters: Mapping[str, Json]
-    tenant: str = "default"
-    keeps_going: bool = False
-
-
-class Cancel(NamedTuple):
-    """Somebody no longer wants a run."""
-
-    run: int
-
-
-class Reprioritise(NamedTuple):
-    """Somebody wants a run sooner, or later."""
-
-    run: int
-    priority: int
-
-
-class Failure(NamedTuple):
-    """A chain that has failed for good."""
-
-    chain: str
-    folder: str
-    report: Broke
-
-
-class Close(NamedTuple):
-    """Nothing more will be handed in."""
-
-
-Fact: TypeAlias = Report | Submit | Cancel | Reprioritise | Close
+CHECK = 30 * SECOND
+"""How often the engine is asked whether it still has what it should have."""
 
 
 class Driver:
@@ -92,20 +78,21 @@ class Driver:
         folder: Path,
         lease: Lease | None = None,
         sinks: Sequence[Sink] = (),
+        cache: Cache | None = None,
     ) -> None:
         self.state = state
         self.core = Core(state, policy)
         self.jobs: dict[int, Job] = {}
-        self.names: dict[int, str] = {}
+        self.names = Latest[str]()
         """What people call runs by."""
-        self.ended: dict[int, str] = {}
+        self.ended = Latest[str]()
         """Status of runs that ended while this driver lived."""
-        self.refused: list[str] = []
-        self.failures: list[Failure] = []
-        self.faults: list[str] = []
+        self.refused: deque[str] = deque(maxlen=MOST)
+        self.failures: deque[Failure] = deque(maxlen=MOST)
+        self.faults: deque[str] = deque(maxlen=MOST)
         """Why programs could not be unfolded."""
-        self.due: Time | None = None
-        """When to call `turn` although nothing was told."""
+        self.stranded: list[str] = []
+        """Why runs of an earlier time cannot go on: no machine type offers what they need any more."""
         self._store = store
         self._engine = engine
         self._clock = clock
@@ -115,18 +102,56 @@ class Driver:
         self._inbox: deque[Fact] = deque()
         self._unsaved: Changes | None = None
         self._commands: list[Command] = []
+        self._wake: Time | None = None
+        """When the core wants to be woken."""
         saved = store.load(charges_since=clock() - max(pool.tenant.interval for pool in state.all_pools))
+        self._last = latest(saved)
+        self._ahead: Duration = 0
+        """By how much we are ahead of a clock that was set back."""
+        now = self.now()
+        self._next_check = now + CHECK
         self._next_seq = saved.next.seq
-        lost = rebuild(self.core, self.jobs, saved, folder, clock())
+        rebuilt = rebuild(self.core, self.jobs, saved, folder, now)
+        state.origin = now
+        self.stranded += rebuilt.stranded
         self._journal = Journal(state, self.jobs, saved.next.charge)
-        self._inbox += [Down(machine, "the control plane was restarted") for machine in lost]
-        self.names |= {number: job.id for number, job in self.jobs.items()}
+        self._journal.bury(rebuilt.forgotten, now)
+        self._inbox += [Down(machine, "the control plane was restarted") for machine in rebuilt.lost]
+        self._broken = rebuilt.broken
+        self._memory = PolicyMemory(policy, saved.memories)
+        self._cache = cache
+        for number, job in self.jobs.items():
+            job.uses_cache = not saved.notes.get(uncached_note(number))
+            if number in state.runs:
+                self._offer_cache(job, state.runs[number].pool.tenant.name)
+        self.names.update({number: job.id for number, job in self.jobs.items()})
         if self.jobs:
-            self.due = clock()
+            self._wake = now
+
+    def now(self) -> Time:
+        """What the clock says, but never earlier than before, nor than what was saved: it may have been set back."""
+        time = self._clock() + self._ahead
+        if time < self._last:  # else budgets and retries would wait until it has caught up
+            self._ahead += self._last - time
+            time = self._last
+        self._last = time
+        return time
+
+    @property
+    def due(self) -> Time | None:
+        """When to call `turn` although nothing was told."""
+        if not self.state.machines:
+            return self._wake
+        return self._next_check if self._wake is None else min(self._wake, self._next_check)
 
     def tell(self, *facts: Fact) -> None:
         """Something has happened."""
         self._inbox += facts
+
+    @property
+    def backlog(self) -> int:
+        """How many facts were told and not yet handled."""
+        return len(self._inbox)
 
     def turn(self) -> None:
         """Handle all that has been told, make it durable, then act on it.
@@ -134,27 +159,53 @@ class Driver:
         If the store is unavailable, `StoreUnavailableError` is raised and nothing is acted upon; the next turn tries
         again.
         """
+        self.begin_turn()
+        self.save()
+        self.end_turn()
+
+    def begin_turn(self) -> bool:
+        """Handle all that has been told, unless an earlier turn is still unsaved; whether there is anything to save."""
         if self._unsaved is None:
             self._unsaved = self._handle_all()
+        return bool(self._unsaved)
+
+    def save(self) -> None:
+        """Make durable what was handled; the only part of a turn that waits, and that another thread may do."""
         if self._unsaved:
             self._store.save(self._unsaved, self._lease)
+
+    def end_turn(self) -> None:
+        """Act on what is durable."""
         self._unsaved = None
         commands, self._commands = self._commands, []
         self._carry_out(commands)
+        self._check()
 
     def _handle_all(self) -> Changes:
-        now = self._clock()
-        if self.due is not None and self.due <= now:
-            due, self.due = self.due, None
+        now = self.now()
+        if self._wake is not None and self._wake <= now:
+            due, self._wake = self._wake, None
             self._handle(Timer(due, self._seq()), None)  # at the time it was due, so that lateness costs no period
+        while self._broken:
+            run, reason = self._broken.pop()
+            self._handle(Broken(now, self._seq(), run, reason), None)
         while self._inbox:
             fact = self._inbox.popleft()
+            if isinstance(fact, Done):
+                fact = self._completed(fact)
             event = self._event(fact, now)
             if event is not None:
-                self._handle(event, fact if isinstance(fact, Up | Down | Done | Broke) else None)
+                self._handle(event, fact if isinstance(fact, Up | Down | Resized | Done | Broke) else None)
             if isinstance(event, Submitted):
                 self._check_fault(self.state.next_run - 1)
-        return self._journal.close()
+            elif isinstance(fact, Retry) and isinstance(event, Resumed):
+                self._unfold(event.run)
+        changes = self._journal.close()
+        if changes:
+            changes.memories |= self._memory.changed(now)
+        if changes and self._cache is not None:
+            changes.digests = self._cache.fresh_digests()
+        return changes
 
     def _handle(self, event: Event, report: Report | None) -> None:
         journal = self._journal
@@ -167,22 +218,37 @@ class Driver:
                 self.jobs[command.run].run = self.state.runs.get(command.run)
                 self.jobs[command.run].first = command.first
             if type(command) is Wake:
-                self.due = command.due if self.due is None else min(self.due, command.due)
+                self._wake = command.due if self._wake is None else min(self._wake, command.due)
                 continue
             journal.command(command)
             self._show(command)
             self._commands.append(command)
+            if type(command) is Admitted and self.jobs[command.run].recalled:
+                self._recalled(command.run, command.tenant)
             if type(command) is Ended:
                 self.ended[command.run] = command.status
             elif type(command) is Refused:
                 self.refused.append(command.reason)
+            elif type(command) is Expired:
+                self._expired(command)
         if unit is None or job is None:
             return
         journal.settled(unit, event, report)  # type: ignore[arg-type]
         if isinstance(report, Broke) and unit.is_ended:
             self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, unit.attempt), report))
+        if self._cache is not None and isinstance(report, Done) and unit.task.id in job.chains:
+            place = job.place(unit.run.pool.tenant.name)
+            chain = job.chains[unit.task.id]
+            journal.cached(self._cache.remember(place, chain, report.results, unit.started, event.at))
         if isinstance(event, Finished) and unit.run.id in self.state.runs:
             self._grow(unit.run.id, job, unit.task.id, report)
+
+    def _expired(self, notice: Expired) -> None:
+        job = self.jobs[notice.run]
+        for unit in job.run.units if job.run is not None else ():
+            if unit.id == notice.unit:
+                report = Broke(unit.id, notice.attempt, -1, "timeout", notice.because)
+                self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, notice.attempt), report))
 
     def _concerned(self, event: Event) -> Unit | None:
         """The unit whose present attempt an event ends, if it does."""
@@ -199,10 +265,13 @@ class Driver:
         if more is None:
             return
         tasks, is_last = more
-        self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
+        if job.recalled:
+            job.first_recalled = self._numbers(len(job.recalled))
+            self._recalled(run, self.state.runs[run].pool.index)
+        if tasks or is_last or not self.state.runs[run].left:
+            self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
         if tasks and run in self.state.runs:
             self._journal.add_units(self.state.runs[run])
-
         self._check_fault(run)
 
     def _check_fault(self, run: int) -> None:
@@ -214,33 +283,94 @@ class Driver:
     def _event(self, fact: Fact, now: Time) -> Event | None:
         seq = self._seq()
         match fact:
-            case Done():
-                return Finished(now, seq, fact.unit, fact.attempt, fact.machine)
-            case Broke():
-                return Failed(now, seq, fact.unit, fact.attempt, fact.machine, fact.reason, fact.cause)
-            case Up():
-                return MachineReady(now, seq, fact.machine)
             case Down():
                 machine = self.state.machines.get(fact.machine)
                 kind = MachineFailed if machine is not None and machine.is_booting else MachineLost
                 return kind(now, seq, fact.machine, fact.reason)
             case Submit():
                 return self._submitted(fact, now, seq)
-            case Cancel():
-                return Cancelled(now, seq, fact.run)
-            case Reprioritise():
-                return Reprioritised(now, seq, fact.run, fact.priority)
-            case Close():
-                return Closed(now, seq)
+            case Retry():
+                return self._reopened(fact.id, now, seq)
+            case _:
+                return event_of(fact, now, seq)
 
     def _submitted(self, fact: Submit, now: Time, seq: int) -> Submitted:
+        if not self.state.runs and not self.state.machines:
+            self.state.origin = now  # what comes first need not wait for a decision
         number = self.state.next_run
         name = run_id(now, number)
         job = Job(name, fact.document, fact.parameters, self._folder / name)
         self.jobs[number] = job
         self.names[number] = name
+        job.uses_cache = fact.uses_cache
+        self._offer_cache(job, fact.tenant)
         workflow, is_open = job.begin()
+        job.first_recalled = self._numbers(len(job.recalled))
         return Submitted(now, seq, fact.tenant, workflow, is_open, fact.keeps_going)
+
+    def _offer_cache(self, job: Job, tenant: str) -> None:
+        """Let a job look up what its calls gave before, if it wants to."""
+        cache = self._cache
+        if cache is None or not job.uses_cache or not isinstance(job.document, Program):
+            return
+        place = job.place(tenant)
+
+        def recall(chains: Sequence[Chain]) -> Sequence[Known]:
+            found = cache.recall(place, chains, self.now())
+            self._journal.cached([row for known in found for row in known.rows])
+            return found
+
+        job.recall = recall
+
+    def _numbers(self, count: int) -> int:
+        """The first of some numbers for units of which the core is not told."""
+        self.state.next_unit += count
+        return self.state.next_unit - count
+
+    def _recalled(self, run: int, tenant: int) -> None:
+        """Note chains of a run that were found in the cache whole."""
+        job = self.jobs[run]
+        chains, job.recalled = job.recalled, []
+        record = Recalled(self.state.now, self._next_seq - 1, run, tenant, job.first_recalled, len(chains))
+        self._journal.recalled(record, chains)
+        self._show(record)
+
+    def _completed(self, report: Done) -> Done:
+        """A report with the results of calls that were known before, as if they had run too."""
+        unit = self.state.units.get(report.unit)
+        known = self.jobs[unit.run.id].known.get(unit.task.id) if unit is not None else None
+        return report if known is None else report._replace(results={**known, **report.results})
+
+    def _reopened(self, id: str, now: Time, seq: int) -> Event | None:
+        """Bring an ended run back as if it had been suspended, then let it go on."""
+        detail = self._store.run(id)
+        if detail is None or detail.run.ended is None or detail.run.status == "done":
+            return None
+        number = reopen(self.core, self.jobs, detail, self._folder)
+        self.ended.pop(number, None)
+        self.names[number] = id
+        self._journal.reopened(self.state.runs[number])
+        self._offer_cache(self.jobs[number], self.state.runs[number].pool.tenant.name)
+        return Resumed(now, seq, number)
+
+    def _unfold(self, run: int) -> None:
+        """Tell the core of chains that a reopened run would have had by now, had it not failed."""
+        job = self.jobs[run]
+        tasks = job.chains_beyond({unit.task.id for unit in self.state.runs[run].units})
+        if tasks:
+            is_last = job.generator is None or job.generator.is_done
+            self._handle(Extended(self.state.now, self._seq(), run, tasks, is_last), None)
+            self._journal.add_units(self.state.runs[run])
+
+    def _check(self) -> None:
+        """Ask the engine from time to time whether it has what it should have: no message has to be heard for that."""
+        now = self.now()
+        if now < self._next_check:
+            return
+        self._next_check = now + CHECK
+        held, awaited = expected(self.state)
+        if held or awaited:
+            self._engine.check(held, awaited)
 
     def _carry_out(self, commands: Sequence[Command]) -> None:
         orders: list[Order] = []

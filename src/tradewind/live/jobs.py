@@ -1,23 +1,27 @@
 """Jobs: what a run consists of in real life, and how its units become orders for an engine."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from tradewind.core.chains.chain import Chain
+from tradewind.core.chains.chain import Chain, task_of
 from tradewind.core.chains.generator import Generator
 from tradewind.core.chains.link import Linked, link
 from tradewind.core.work import Run, Unit
+from tradewind.live.cache.known import Known, Place
 from tradewind.live.port import Order
 from tradewind.model.action import Call, Json, Limits, Shell
 from tradewind.model.program import Program
-from tradewind.model.workflow import Retry, Task, Workflow
+from tradewind.model.workflow import Task, Workflow
 
 Document: TypeAlias = Workflow | Program
 
 _LONGEST_NAME = 120
+_PLAIN = re.compile(rf"[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,{_LONGEST_NAME - 1}}}").fullmatch
+"""Most names are fit for a folder as they are."""
 
 
 @dataclass(slots=True)
@@ -40,6 +44,16 @@ class Job:
     """How it stands in the core, once it is there."""
     first: int = 0
     """Number of its first unit."""
+    uses_cache: bool = True
+    """Whether what equal calls gave before may be taken instead."""
+    recall: Callable[[Sequence[Chain]], Sequence[Known]] | None = None
+    """Looks chains up in the cache; None: each of them is run."""
+    recalled: list[tuple[Chain, Known]] = field(default_factory=list)
+    """Chains found there whole, of which nobody has been told yet."""
+    first_recalled: int = 0
+    """Number of the first of these units."""
+    known: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
+    """Results of the first calls of chains of which the rest is run."""
 
     def begin(self) -> tuple[Workflow, bool]:
         """What is submitted to the core first, and whether more may follow."""
@@ -58,6 +72,10 @@ class Job:
             return None
         del self.chains[chain]
         return self._take(self.generator.finished(chain, results)), self.generator.is_done
+
+    def chains_beyond(self, known: Collection[str]) -> tuple[Task, ...]:
+        """Chains that are there by now but not among the known ones."""
+        return tuple(task_of(chain) for chain in self.chains.values() if chain.id not in known)
 
     @property
     def fault(self) -> str:
@@ -84,7 +102,15 @@ class Job:
 
     def attempt_folder(self, unit: Unit, attempt: int) -> str:
         """Where the files of an attempt go."""
-        return f"{self.folder}/{self._folder_name(unit.task.id)}/{attempt}"
+        return self.folder_of(unit.task.id, attempt)
+
+    def folder_of(self, chain: str, attempt: int) -> str:
+        """Where the files of an attempt of a chain go."""
+        return f"{self.folder}/{self._folder_name(chain)}/{attempt}"
+
+    def place(self, tenant: str) -> Place:
+        """Whose calls its calls are, as the cache sees it."""
+        return Place(tenant, self.document.name, self.id, str(self.folder))
 
     def calls(self, unit: Unit) -> tuple[Call, ...]:
         """What a unit consists of."""
@@ -100,7 +126,26 @@ class Job:
     def _keeps_checkpoint(self, chain: str) -> bool:
         return chain in self.chains and self.chains[chain].checkpoint
 
+    def _fresh(self, generator: Generator, chains: Sequence[Chain]) -> list[Chain]:
+        """The chains, or what is left of them, that must be run; what follows on those found in the cache is added."""
+        fresh: list[Chain] = []
+        while chains and self.recall is not None:
+            following: list[Chain] = []
+            for chain, known in zip(chains, self.recall(chains), strict=True):
+                if not known.results:
+                    fresh.append(chain)
+                elif known.rest.calls:
+                    fresh.append(known.rest)
+                    self.known[chain.id] = known.results
+                else:
+                    self.recalled.append((chain, known))
+                    following += generator.finished(chain.id, known.results)
+            chains = following
+        return fresh
+
     def _take(self, chains: Sequence[Chain]) -> tuple[Task, ...]:
+        if self.recall is not None and self.generator is not None:
+            chains = self._fresh(self.generator, chains)
         self.chains |= {chain.id: chain for chain in chains}
         return tuple(map(task_of, chains))
 
@@ -110,32 +155,9 @@ def call_of(task: Task) -> Call:
     return Call(task.id, Shell(task.command or ":"), limits=Limits(run=task.timeout))
 
 
-def task_of(chain: Chain) -> Task:
-    """A chain as the core sees it: one task."""
-    retries = chain.retries
-    return Task(
-        id=chain.id,
-        name=chain.kind,
-        requirement=chain.requirement,
-        runtime=chain.runtime,
-        runtimes=chain.runtimes,
-        retry=Retry(
-            attempts=retries.error.attempts,
-            by_cause={
-                "memory": retries.memory.attempts,
-                "timeout": retries.timeout.attempts,
-                "silence": retries.timeout.attempts,
-            },
-            lost=retries.lost.attempts,
-            memory_growth=retries.growth,
-            delay=retries.error.delay,
-            factor=retries.error.factor,
-            max_delay=retries.error.max_delay,
-        ),
-    )
-
-
 def _fit_for_a_folder(text: str) -> str:
+    if _PLAIN(text):
+        return text
     name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in text)
     if name == text and len(name) <= _LONGEST_NAME and name.strip("."):
         return name

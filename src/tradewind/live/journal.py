@@ -4,28 +4,44 @@ It looks at records as they go by. A unit or machine that changes several times 
 in the end.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tradewind.core.chains.chain import Chain
 from tradewind.core.log import Encoder, Record
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
-from tradewind.core.work import RUNNING, Run, Unit
+from tradewind.core.work import CANCELLED, DONE, RUNNING, Run, Unit
+from tradewind.live.cache.known import Known
 from tradewind.live.documents import encode
 from tradewind.live.jobs import Job
 from tradewind.live.port import Broke, Done, Report
 from tradewind.live.store.coding import pack
 from tradewind.live.store.port import Changes
-from tradewind.live.store.rows import AttemptRow, ChargeRow, LogRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
-from tradewind.model.command import Acquire, Admitted, Charged, Ended, Kill, Refunded, Release, Start
+from tradewind.live.store.rows import (
+    AttemptRow,
+    CacheRow,
+    ChargeRow,
+    LogRow,
+    MachineRow,
+    RunChange,
+    RunRow,
+    UnitChange,
+    UnitRow,
+)
+from tradewind.model.command import Acquire, Admitted, Charged, Ended, Expired, Kill, Recalled, Refunded, Release, Start
 from tradewind.model.event import (
+    Cancelled,
     Event,
     Failed,
     Finished,
     MachineFailed,
     MachineLost,
     MachineReady,
+    MachineUnwanted,
     Reprioritised,
+    Resumed,
+    Suspended,
     Timer,
 )
 from tradewind.model.units import Time
@@ -40,12 +56,16 @@ class Journal:
         self._next_charge = next_charge
         self._encode = Encoder(state).encode
         self._held: dict[int, Machine] = dict(state.machines)
-        self._known_units = set(state.units)
+        self._because: dict[int, str] = {}
+        """Why machines that are held were rented."""
+        self._known = {number: len(run.units) for number, run in state.runs.items()}
+        """How many units of each run are saved or about to be."""
         self._observers: dict[type, Callable[[Any], None]] = {
             Admitted: self._admitted,
             Ended: self._ended,
             Start: self._start,
             Kill: self._kill,
+            Expired: self._expired,
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.machine, record.at, record.because),
             Charged: lambda record: self._money(record, refund=False),
@@ -61,6 +81,7 @@ class Journal:
         self._units: dict[int, UnitChange] = {}
         self._machines: dict[int, tuple[Machine, Time | None, str]] = {}
         self._runs: dict[int, RunChange] = {}
+        self._cache: dict[tuple[str, str], CacheRow] = {}
 
     def event(self, event: Event, report: Report | None) -> None:
         """Note an event before the core handles it, while the state still knows what it is about."""
@@ -77,10 +98,27 @@ class Journal:
         elif isinstance(event, MachineReady):
             machine = self._held.get(event.machine)
             if machine is not None:
-                self._machines.setdefault(event.machine, (machine, None, ""))
+                self._write_machine(machine)
         elif isinstance(event, Reprioritised) and event.run in self._state.runs:
             run = self._state.runs[event.run]
             self._runs[run.id] = RunChange(run.id, event.priority, run.deadline, None, "active")
+        elif isinstance(event, Suspended | Resumed) and event.run in self._state.runs:
+            run = self._state.runs[event.run]
+            self._runs[run.id] = RunChange(run.id, run.priority, run.deadline, None, "active")
+            self._changes.notes[suspended_note(run.id)] = isinstance(event, Suspended)
+        elif isinstance(event, Cancelled | MachineUnwanted):
+            self._unwanted(event)
+
+    def _unwanted(self, event: Cancelled | MachineUnwanted) -> None:
+        """Note attempts that are about to be killed."""
+        if isinstance(event, MachineUnwanted):
+            machine = self._held.get(event.machine)
+            for unit in machine.running.values() if machine is not None and event.is_urgent else ():
+                self._attempt(unit, event.at, "lost", event.reason)
+        elif event.run in self._state.runs:
+            for unit in self._state.runs[event.run].units:
+                if unit.state == RUNNING:
+                    self._attempt(unit, event.at, "cancelled", "the run was cancelled")
 
     def command(self, command: Record) -> None:
         """Note a command or notice after the core has put it out."""
@@ -94,7 +132,8 @@ class Journal:
         changes = self._changes
         changes.units = list(self._units.values())
         changes.runs = list(self._runs.values())
-        changes.machines = [_machine_row(*each) for each in self._machines.values()]
+        changes.cache = list(self._cache.values())
+        changes.machines += [_machine_row(*each) for each in self._machines.values()]
         if self._records and self._first_seq is not None:
             last, at = self._last
             changes.log = [LogRow(self._first_seq, last, at, pack(self._records))]
@@ -125,24 +164,59 @@ class Journal:
         if run is not None:
             if run.keeps_going:
                 self._changes.notes[keeps_going_note(run.id)] = True
+            if not job.uses_cache:
+                self._changes.notes[uncached_note(run.id)] = True
             self.add_units(run)
 
     def add_units(self, run: Run) -> None:
         """Note the units that a run has gained."""
         job = self._jobs[run.id]
+        for unit in run.units[self._known.get(run.id, 0) :]:
+            chain = job.chains.get(unit.task.id)
+            self._changes.new_units.append(
+                UnitRow(run.id, unit.id, unit.task.id, None if chain is None else encode(chain), unit.state)
+            )
+        self._known[run.id] = len(run.units)
+
+    def recalled(self, record: Recalled, chains: Sequence[tuple[Chain, Known]]) -> None:
+        """Note units that have ended before anything ran, as what they give was known."""
+        self._records.append(self._encode(record))
+        at, folder = record.at, self._jobs[record.run].folder
+        for number, (chain, known) in enumerate(chains, record.first):
+            why = f"as in run {known.source}"
+            row = UnitRow(
+                record.run, number, chain.id, encode(chain), DONE, 1, started=at, ended=at, results=known.results
+            )
+            self._changes.new_units.append(row._replace(message=why))
+            here = f"{folder}/{chain.name}/cached"
+            self._changes.attempts.append(AttemptRow(record.run, number, 1, -1, at, at, "cached", why, here))
+
+    def cached(self, rows: Sequence[CacheRow]) -> None:
+        """Note what calls gave, for others that are equal."""
+        self._cache |= {(row.tenant, row.key): row for row in rows}
+
+    def reopened(self, run: Run) -> None:
+        """Note a run that has ended once but goes on."""
+        self._known[run.id] = len(run.units)
         for unit in run.units:
-            if unit.id not in self._known_units:
-                self._known_units.add(unit.id)
-                chain = job.chains.get(unit.task.id)
-                self._changes.new_units.append(
-                    UnitRow(run.id, unit.id, unit.task.id, None if chain is None else encode(chain), unit.state)
-                )
+            if not unit.is_ended:
+                self._write_unit(unit)
 
     def _ended(self, record: Ended) -> None:
         job = self._jobs[record.run]
         run = job.run
-        if run is not None:
+        self._known.pop(record.run, None)
+        if run is None:  # it had nothing to do, and has ended as soon as it was admitted
+            self._changes.new_runs = [
+                row._replace(ended=record.at, status=record.status) if row.number == record.run else row
+                for row in self._changes.new_runs
+            ]
+        else:
             self._runs[record.run] = RunChange(record.run, run.priority, run.deadline, record.at, record.status)
+            if record.status != "done":
+                for unit in run.units:
+                    if unit.state == CANCELLED:
+                        self._write_unit(unit, ended=record.at, message=f"the run has {record.status}")
 
     def _start(self, record: Start) -> None:
         self._write_unit(self._state.units[record.unit])
@@ -187,6 +261,16 @@ class Journal:
         if unit is not None:
             self._write_unit(unit)
 
+    def _expired(self, record: Expired) -> None:
+        unit = self._unit(record.run, record.unit)
+        if unit is not None:
+            self._write_unit(unit, ended=record.at, message=record.because)
+
+    def _unit(self, run: int, unit: int) -> Unit | None:
+        """A unit of a run that may just have ended."""
+        found = self._jobs[run].run
+        return None if found is None else next((each for each in found.units if each.id == unit), None)
+
     def _attempt(self, unit: Unit, at: Time, outcome: str, reason: str, *, cpu: float = 0.0, memory: int = 0) -> None:
         machine = -1 if unit.machine is None else unit.machine.id
         folder = str(self._jobs[unit.run.id].attempt_folder(unit, unit.attempt))
@@ -201,7 +285,8 @@ class Journal:
     def _acquire(self, record: Acquire) -> None:
         machine = self._state.machines[record.machine]
         self._held[machine.id] = machine
-        self._machines[machine.id] = (machine, None, record.because)
+        self._because[machine.id] = record.because
+        self._write_machine(machine)
 
     def _machine_gone(self, event: MachineLost | MachineFailed) -> None:
         machine = self._held.get(event.machine)
@@ -212,8 +297,18 @@ class Journal:
 
     def _leave(self, number: int, at: Time, because: str) -> None:
         machine = self._held.pop(number, None)
+        self._because.pop(number, None)
         if machine is not None:
             self._machines[number] = (machine, at, because)
+
+    def _write_machine(self, machine: Machine) -> None:
+        self._machines.setdefault(machine.id, (machine, None, self._because.get(machine.id, "")))
+
+    def bury(self, machines: Sequence[MachineRow], at: Time) -> None:
+        """Note that machines are gone of which the state knows nothing."""
+        self._changes.machines += [
+            row._replace(released=at, because="its type is no longer declared") for row in machines
+        ]
 
     def _money(self, record: Charged | Refunded, *, refund: bool) -> None:
         tenant = self._state.all_pools[record.tenant].tenant.name
@@ -223,12 +318,22 @@ class Journal:
         self._next_charge += 1
         machine = self._held.get(record.machine)
         if machine is not None:
-            self._machines.setdefault(record.machine, (machine, None, ""))
+            self._write_machine(machine)
+
+
+def uncached_note(run: int) -> str:
+    """Under which name the store notes that nothing of a run is taken from the cache."""
+    return f"no cache/{run}"
 
 
 def keeps_going_note(run: int) -> str:
     """Under which name the store notes that a run goes on after a failure."""
     return f"keeps going/{run}"
+
+
+def suspended_note(run: int) -> str:
+    """Under which name the store notes that nothing of a run is to be started for now."""
+    return f"suspended/{run}"
 
 
 def _machine_row(machine: Machine, released: Time | None, because: str) -> MachineRow:

@@ -1,6 +1,7 @@
 """The loop that lets a driver take turns: when facts come, when time is up, and again while the store is away."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Sequence
 
@@ -9,13 +10,24 @@ from tradewind.live.port import Report
 from tradewind.live.store.errors import StoreUnavailableError
 from tradewind.model.units import SECOND, Time
 
+_GARBAGE = 50_000
+"""After how many new objects the garbage collector looks around."""
+
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds between tries while the store is unavailable."""
 
 
+def _steady() -> int:
+    """Nanoseconds since some time long ago, those included for which this host slept."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic_ns()
+
+
+_OFFSET = time.time_ns() - _steady()
+
+
 def wall_clock() -> Time:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+    """Microseconds since 1970, as the host's clock had it when this process began: it never jumps from then on."""
+    return (_steady() + _OFFSET) // 1000
 
 
 class Loop:
@@ -24,6 +36,9 @@ class Loop:
     def __init__(self, on_trouble: Callable[[str], None] = lambda _: None) -> None:
         self.driver: Driver | None = None
         self._woken = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._due: Time | None = None
+        """When the alarm will ring."""
         self._early: list[Report] = []
         self._on_trouble = on_trouble
 
@@ -43,17 +58,22 @@ class Loop:
         """Take turns until it is over."""
         self.driver = driver
         driver.tell(*self._early)
-        while True:
-            await self._turn(driver)
-            if is_over():
-                return
-            await self._wait(driver)
+        before = gc.get_threshold()
+        gc.set_threshold(_GARBAGE)  # what is pending is no garbage, and long to walk
+        try:
+            while True:
+                await self._turn(driver)
+                if is_over():
+                    return
+                await self._wait(driver)
+        finally:
+            gc.set_threshold(*before)
 
     async def _turn(self, driver: Driver) -> None:
         tries = 0
         while True:
             try:
-                driver.turn()
+                await self.turn(driver)
             except StoreUnavailableError as error:
                 pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
                 self._on_trouble(f"{error}; trying again in {pause:g} s")
@@ -62,11 +82,26 @@ class Loop:
             else:
                 return
 
+    async def turn(self, driver: Driver) -> None:
+        """Take one turn."""
+        driver.turn()
+
     async def _wait(self, driver: Driver) -> None:
-        left = None if driver.due is None else max(0.0, (driver.due - wall_clock()) / SECOND)
-        try:
-            async with asyncio.timeout(left):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
+        if not self._woken.is_set() and driver.due != self._due:
+            self._set_alarm(driver.due)
+        await self._woken.wait()
         self._woken.clear()
+
+    def _set_alarm(self, due: Time | None) -> None:
+        """Be woken at some time; mostly it is the one that was set before."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._due = due
+        if due is not None and self.driver is not None:
+            left = max(0.0, (due - self.driver.now()) / SECOND)
+            self._alarm = asyncio.get_running_loop().call_later(left, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = self._due = None
+        self._woken.set()

@@ -4,12 +4,13 @@ An engine carries out commands and answers with reports, at any time and in any 
 an attempt long given up: the core's attempt numbers tell. `tradewind.live.engines` has the implementations.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tradewind.model.action import NOTHING, Call
 from tradewind.model.machine import MachineType
+from tradewind.model.requirement import Amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Broke(NamedTuple):
     attempt: int
     machine: int
     cause: str
-    """`error`, `memory`, `timeout`, `silence`, `missing` (an output), `start` (it could not be started)."""
+    """`error`, `memory`, `timeout`, `silence`, `missing` (an output), `start` (it could not be started),
+    `lost` (nobody knows of it any more)."""
     reason: str
     """In a line, for people."""
     call: str = ""
@@ -83,7 +85,22 @@ class Broke(NamedTuple):
     usage: Usage = Usage()
 
 
-Report: TypeAlias = Up | Down | Done | Broke
+class Resized(NamedTuple):
+    """A machine offers other amounts from now on; told before it is up, it begins with them."""
+
+    machine: int
+    amounts: Amounts
+
+
+class Failure(NamedTuple):
+    """A chain that has failed for good, and the last report of it."""
+
+    chain: str
+    folder: str
+    report: Broke
+
+
+Report: TypeAlias = Up | Down | Resized | Done | Broke
 
 
 class Engine(Protocol):
@@ -100,6 +117,13 @@ class Engine(Protocol):
 
     def kill(self, unit: int, attempt: int, machine: int) -> None:
         """End an attempt with all its processes; nothing is reported."""
+
+    def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
+        """See whether machines are there with their attempts (units and numbers), and whether those awaited are up.
+
+        What is missing is reported, `Down` for a machine and `Broke` with the cause `lost` for an attempt; `Up` is
+        reported again for a machine that is up but still awaited.
+        """
 
     def close(self) -> None:
         """End everything that is left, and wait for it."""

@@ -2,28 +2,35 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradewind.core.log import Sink
 from tradewind.core.state import State
-from tradewind.core.work import declared_time
-from tradewind.live.driver import Close, Driver, Failure, Submit
+from tradewind.live.cache.cache import Cache
+from tradewind.live.driver import Driver
+from tradewind.live.engines.harvest import with_harvest
+from tradewind.live.engines.keeper import Newborn
 from tradewind.live.engines.local import LocalEngine
+from tradewind.live.estimates import learned_in
+from tradewind.live.facts import Close, Retry, Submit, Suspend, Unsuspend
+from tradewind.live.folder import RUNS, STORE, alone_in
 from tradewind.live.jobs import Document
 from tradewind.live.loop import Loop, wall_clock
+from tradewind.live.port import Failure, Listener
+from tradewind.live.steered import Control
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Store
+from tradewind.live.store.rows import run_number
 from tradewind.model.action import Json
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, Duration
 from tradewind.policies.protocol import Policy
 
-STORE = "store.db"
-RUNS = "runs"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,6 +48,8 @@ class Settings:
     modules: tuple[str, ...] = ()
     """Folders where the modules of functions are looked for first."""
     grace: float = 5.0
+    silence: float = 10.0
+    """Seconds after which a machine that does not answer is given up."""
 
 
 @dataclass(slots=True)
@@ -63,68 +72,133 @@ class Session:
         settings: Settings,
         sinks: Sequence[Callable[[State], Sink]] = (),
         on_trouble: Callable[[str], None] = lambda _: None,
+        keeper: Newborn | None = None,
     ) -> None:
+        """`keeper`: one that was begun while this was still being prepared."""
         self._settings = settings
+        self._keeper = keeper
         self._sinks = sinks
         self._on_trouble = on_trouble
         self._is_interrupted = False
+        self._interrupt: Callable[[], object] | None = None
 
-    def run(self, document: Document, parameters: Mapping[str, Json], *, keeps_going: bool = False) -> Result:
+    def interrupt(self) -> None:
+        """Stop, from any thread, so that work can be resumed."""
+        if self._interrupt is None:
+            self._is_interrupted = True
+        else:
+            with suppress(RuntimeError):  # it has ended already
+                self._interrupt()
+
+    def run(
+        self,
+        document: Document,
+        parameters: Mapping[str, Json],
+        *,
+        keeps_going: bool = False,
+        uses_cache: bool = True,
+    ) -> Result:
         """Submit a document and wait for its end."""
-        return asyncio.run(self._run(Submit(document, parameters, self._settings.tenant.name, keeps_going)))
+        submit = Submit(document, parameters, self._settings.tenant.name, keeps_going, uses_cache)
+        return asyncio.run(self._run(submit))
 
     def resume(self) -> Result:
         """Go on with what an earlier session left unfinished."""
         return asyncio.run(self._run(None))
 
-    async def _run(self, submit: Submit | None) -> Result:
+    def retry(self, id: str) -> Result:
+        """Try again what failed of a run that has ended, and go on with what else was left unfinished."""
+        return asyncio.run(self._run(Retry(id)))
+
+    async def _run(self, submit: Submit | Retry | None) -> Result:
         settings = self._settings
         with ExitStack() as stack:
-            store: Store = open_store(settings.folder / STORE)
+            stack.enter_context(alone_in(settings.folder))
+            # this host is all the machines there are: if it fails, nothing runs that the store might have forgotten
+            store: Store = open_store(settings.folder / STORE, durability="relaxed")
             stack.callback(store.close)
             loop = Loop(self._on_trouble)
-            engine = LocalEngine(loop.hear, settings.folder, grace=settings.grace, path=settings.modules)
+            keeper, self._keeper = self._keeper, None
+
+            def local(listener: Listener) -> LocalEngine:
+                return LocalEngine(
+                    listener,
+                    settings.folder,
+                    grace=settings.grace,
+                    silence=settings.silence,
+                    path=settings.modules,
+                    keeper=keeper,
+                )
+
+            engine = with_harvest(loop.hear, settings.machines, local)
             stack.callback(engine.close)
-            state = State(settings.machines, (settings.tenant,), settings.interval, 0, declared_time)
+            learned = stack.enter_context(learned_in(settings.folder, self._on_trouble))
+            state = State(settings.machines, (settings.tenant,), settings.interval, 0, learned)
             sinks = [sink_for(state) for sink_for in self._sinks]
-            driver = Driver(state, settings.policy, store, engine, wall_clock, settings.folder / RUNS, sinks=sinks)
+            cache = Cache(store, settings.modules)
+            runs = settings.folder / RUNS
+            driver = Driver(state, settings.policy, store, engine, wall_clock, runs, sinks=sinks, cache=cache)
             result = Result()
-            if submit is not None:
-                result.run = state.next_run
-                driver.tell(submit)
-            elif driver.jobs:
-                result.run = max(driver.jobs)
-            else:
-                result.status = "nothing"
+            if not self._begin(driver, submit, result):
                 return result
-            driver.tell(Close())
             self._catch_signals(stack, loop)
+            control = Control(settings.folder, driver, loop.wake)
+            stack.callback(control.close)
+            await control.open()
             await loop.run(driver, lambda: self._is_over(driver, result))
             result.id = driver.names.get(result.run, "")
-            result.failures = driver.failures
+            result.failures = list(driver.failures)
             result.reasons += driver.faults
             return result
+
+    def _begin(self, driver: Driver, submit: Submit | Retry | None, result: Result) -> bool:
+        """Tell the driver what is wanted of it; whether it is to begin at all."""
+        earlier = driver.state.runs
+        if isinstance(submit, Submit):
+            result.run = driver.state.next_run
+            driver.tell(*(Suspend(number) for number, run in earlier.items() if not run.is_suspended), submit, Close())
+            if earlier:
+                self._on_trouble(f"{len(earlier)} earlier runs are unfinished; `--resume` goes on with them")
+            return True
+        if driver.stranded:
+            result.status, result.reasons = "refused", driver.stranded
+            return False
+        driver.tell(*(Unsuspend(number) for number, run in earlier.items() if run.is_suspended))
+        if submit is not None:
+            result.run = run_number(submit.id)
+            driver.tell(submit)
+        elif driver.jobs:
+            result.run = max(driver.jobs)
+        else:
+            result.status = "nothing"
+            return False
+        driver.tell(Close())
+        return True
 
     def _is_over(self, driver: Driver, result: Result) -> bool:
         if self._is_interrupted:
             result.status = "interrupted"
         elif driver.refused:
-            result.status, result.reasons = "refused", driver.refused
-        elif result.run in driver.ended and not driver.state.runs:
+            result.status, result.reasons = "refused", list(driver.refused)
+        elif result.run in driver.ended and all(run.is_suspended for run in driver.state.runs.values()):
             result.status = driver.ended[result.run]
         return bool(result.status)
 
     def _catch_signals(self, stack: ExitStack, loop: Loop) -> None:
         """The first interruption stops work so that it can be resumed; a second one ends the waiting for it."""
         running = asyncio.get_running_loop()
+        signals = _SIGNALS if threading.current_thread() is threading.main_thread() else ()  # nobody else gets any
 
         def interrupted() -> None:
             self._is_interrupted = True
             self._on_trouble("stopping; what has finished is kept and `--resume` goes on (once more: do not wait)")
-            for number in _SIGNALS:
+            for number in signals:
                 running.remove_signal_handler(number)
             loop.wake()
 
-        for number in _SIGNALS:
+        for number in signals:
             running.add_signal_handler(number, interrupted)
-        stack.callback(lambda: [running.remove_signal_handler(number) for number in _SIGNALS])
+        self._interrupt = lambda: running.call_soon_threadsafe(interrupted)
+        stack.callback(lambda: [running.remove_signal_handler(number) for number in signals])
+        if self._is_interrupted:
+            loop.wake()

@@ -25,6 +25,8 @@ class Function:
     """A Python function, `module:function`, called with the inputs as keyword arguments."""
 
     target: str
+    version: str = ""
+    """What stands for its code in the cache; empty: the file of its module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,10 @@ class Container:
 
     image: str
     command: str
+    options: tuple[str, ...] = ()
+    """More words for the tool that runs it, such as volumes."""
+    entrypoint: bool = False
+    """Whether the words of the command are arguments for what the image itself starts, and no shell reads them."""
 
 
 Action: TypeAlias = Shell | Function | Container
@@ -49,6 +55,8 @@ class Output:
     value: str = ""
     """Where a value is read from instead: `stdout` (its text, stripped), `json` (the last line of stdout, parsed),
     `return` (of a function, or an entry of the mapping that it returns), or a file that holds JSON."""
+    optional: bool = False
+    """Whether there may be no file: the value is then null, or an empty list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +104,5 @@ class Call:
     outputs: Mapping[str, Output] = field(default_factory=lambda: NOTHING)
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     limits: Limits = NO_LIMITS
+    cache: bool = True
+    """Whether what an equal call gave before may be taken instead."""

@@ -85,6 +85,17 @@ class Grown(NamedTuple):
     tasks: int
 
 
+class Recalled(NamedTuple):
+    """What units of a run give, numbered from `first`, is known from before: nothing runs for them."""
+
+    at: Time
+    cause: int
+    run: int
+    tenant: int
+    first: int
+    tasks: int
+
+
 class Refused(NamedTuple):
     """A workflow that no machine type can ever run has not been taken in."""
 
@@ -103,6 +114,17 @@ class Eligible(NamedTuple):
     run: int
     tenant: int
     change: int
+
+
+class Expired(NamedTuple):
+    """A unit has failed for good, for its attempts have taken longer than they may together."""
+
+    at: Time
+    cause: int
+    run: int
+    unit: int
+    attempt: int
+    because: str
 
 
 class Ended(NamedTuple):
@@ -148,6 +170,19 @@ class Cut(NamedTuple):
     because: str
 
 
+class Predicted(NamedTuple):
+    """When a run is thought to end; slack below zero is a warning that it will miss its deadline."""
+
+    at: Time
+    cause: int
+    run: int
+    tenant: int
+    finish: Time
+    slack: Duration | None
+    """Time left until the deadline then; None: it has none."""
+    because: str
+
+
 class Dropped(NamedTuple):
     """A decision or report that no longer fits the facts has been ignored."""
 
@@ -157,5 +192,7 @@ class Dropped(NamedTuple):
     because: str
 
 
-Notice: TypeAlias = Admitted | Grown | Refused | Eligible | Ended | Charged | Refunded | Cut | Dropped
+Notice: TypeAlias = (
+    Admitted | Grown | Recalled | Refused | Eligible | Expired | Ended | Charged | Refunded | Cut | Predicted | Dropped
+)
 Command: TypeAlias = Acquire | Release | Start | Kill | Wake | Notice

@@ -6,6 +6,8 @@ given by the driver and unique; it orders events of the same instant and names t
 
 from typing import NamedTuple, TypeAlias
 
+from tradewind.model.requirement import Amounts
+from tradewind.model.tenant import Tenant
 from tradewind.model.units import Money, Time
 from tradewind.model.workflow import Task, Workflow
 
@@ -60,6 +62,22 @@ class Cancelled(NamedTuple):
     run: int
 
 
+class Suspended(NamedTuple):
+    """Nothing more of a run is to be started for now; what runs goes on."""
+
+    at: Time
+    seq: int
+    run: int
+
+
+class Resumed(NamedTuple):
+    """A run that was suspended goes on."""
+
+    at: Time
+    seq: int
+    run: int
+
+
 class MachineReady(NamedTuple):
     """A machine has booted and can work."""
 
@@ -84,6 +102,25 @@ class MachineLost(NamedTuple):
     seq: int
     machine: int
     reason: str
+
+
+class MachineResized(NamedTuple):
+    """A machine offers other amounts from now on; below the minimum of its type it is gone with all that ran on it."""
+
+    at: Time
+    seq: int
+    machine: int
+    amounts: Amounts
+
+
+class MachineUnwanted(NamedTuple):
+    """Somebody wants a machine gone: once what runs on it has ended, or at once."""
+
+    at: Time
+    seq: int
+    machine: int
+    reason: str
+    is_urgent: bool = False
 
 
 class Finished(NamedTuple):
@@ -117,6 +154,14 @@ class BudgetChanged(NamedTuple):
     budget: Money | None
 
 
+class TenantChanged(NamedTuple):
+    """A tenant is new, or has another budget, interval or weight from now on."""
+
+    at: Time
+    seq: int
+    tenant: Tenant
+
+
 class Closed(NamedTuple):
     """Nothing more will be submitted: once all runs have ended, every machine may go."""
 
@@ -137,12 +182,17 @@ Event: TypeAlias = (
     | Reprioritised
     | Broken
     | Cancelled
+    | Suspended
+    | Resumed
     | MachineReady
     | MachineFailed
     | MachineLost
+    | MachineResized
+    | MachineUnwanted
     | Finished
     | Failed
     | BudgetChanged
+    | TenantChanged
     | Closed
     | Timer
 )

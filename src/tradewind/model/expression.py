@@ -108,6 +108,10 @@ def fill(value: Json, lookup: Lookup) -> Json:
     return value
 
 
+_WITHOUT = frozenset({int, float, bool, type(None)})
+"""Values that cannot hold a template: lists may have very many."""
+
+
 def references(value: Json) -> Iterator[Reference]:
     """All that the templates of a value look up."""
     if isinstance(value, str):
@@ -117,7 +121,8 @@ def references(value: Json) -> Iterator[Reference]:
                     yield from part.references
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from references(item)
+            if type(item) not in _WITHOUT:
+                yield from references(item)
     elif isinstance(value, Mapping):
         for item in value.values():
             yield from references(item)

@@ -85,6 +85,13 @@ def _zip(*lists: Json) -> list[Json]:
     return [list(row) for row in zip(*rows, strict=True)]
 
 
+def _flatten(values: Json) -> list[Json]:
+    flat: list[Json] = []
+    for value in _list("flatten", values):
+        flat += value if isinstance(value, list) else [value]
+    return sized(flat)  # type: ignore[no-any-return]
+
+
 def _text(name: str, value: Json) -> str:
     if not isinstance(value, str):
         raise ExpressionError(f"{name}() takes text, not {kind_of(value)}")
@@ -114,4 +121,5 @@ FUNCTIONS: Mapping[str, Function] = {
     "split": (_split, 1, 2),
     "join": (_join, 1, 2),
     "zip": (_zip, 1, _ANY),
+    "flatten": (_flatten, 1, 1),
 }

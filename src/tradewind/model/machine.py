@@ -17,6 +17,11 @@ class Market(StrEnum):
     SPOT = "spot"
     HARVEST = "harvest"
 
+    @property
+    def is_firm(self) -> bool:
+        """Whether machines neither change in size nor are taken back."""
+        return self is Market.ON_DEMAND
+
 
 @dataclass(frozen=True, slots=True)
 class Billing:
@@ -28,6 +33,10 @@ class Billing:
     """On release, use is rounded up to a multiple of this and the rest is paid back; None: a begun period is paid."""
     minimum: Duration = 0
     """At least this much is charged, even if the machine is released before."""
+
+    def __post_init__(self) -> None:
+        if self.rounding is not None and (self.rounding <= 0 or self.period % self.rounding):
+            raise ValueError("the period must be a multiple of the rounding, for it is paid ahead")
 
     def used(self, held: Duration) -> Duration:
         """The time charged for a machine that was held so long."""
@@ -54,6 +63,10 @@ class MachineType:
     boot: BootLag = BootLag()
     limit: int = NO_LIMIT
     """How many may be held at once, over all tenants."""
+    keep: int = 0
+    """How many are held at least, as long as there is any work."""
+    idle: Duration = 0
+    """How long one is kept at least after it has run out of work."""
     capabilities: frozenset[str] = frozenset()
     slots: int = 1
     """How many tasks run on it at once."""
@@ -62,6 +75,13 @@ class MachineType:
     speed: float = 1.0
     """How many times faster than declared it runs tasks that declare no time for this type."""
     market: Market = Market.ON_DEMAND
+    minimum: Amounts = ()
+    """What a machine that shrinks keeps, or is gone; until it is told otherwise it has all its amounts."""
+
+    def keeps(self, amounts: Amounts) -> bool:
+        """Whether a machine of this type that offers no more than these amounts is still ours."""
+        have = dict(amounts)
+        return all(have.get(name, 0) >= count for name, count in self.minimum)
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether an empty machine of this type can run such work."""

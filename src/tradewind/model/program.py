@@ -94,6 +94,8 @@ class Step:
     """Whether it gets a folder that is kept over attempts."""
     alone: bool = False
     """Whether it must be a chain of its own."""
+    cache: bool = True
+    """Whether what an equal call gave before may be taken instead; of no matter to a step without outputs."""
     when: Json = True
     """A condition, decided once what it looks at is known; where it is false, the step is skipped."""
     loop: Loop | None = None

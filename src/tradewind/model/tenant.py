@@ -15,3 +15,5 @@ class Tenant:
     interval: Duration = MINUTE
     weight: float = 1.0
     """Share where tenants compete."""
+    machines: int | None = None
+    """How many may be held at once; None: no limit."""

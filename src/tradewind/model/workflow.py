@@ -33,12 +33,16 @@ class Retry:
     """How often it may fail for one cause (`error`, `memory`, `timeout`, …), where that differs from `attempts`."""
     lost: int = 100
     """How many machines may be lost under it before it counts as failed; they do not count as attempts."""
+    preempted: int = 1_000
+    """How often it may have to give way, to a machine that shrinks or is taken back, before it counts as failed."""
     memory_growth: float = 1.0
     """By how much its demand for memory grows each time memory was what it lacked."""
     delay: Duration = 0
     factor: float = 2.0
     """By how much the delay grows from one attempt to the next."""
     max_delay: Duration = 600 * SECOND
+    within: Duration | None = None
+    """Longest time from the first start over all attempts and pauses; None: no limit."""
 
     def pause_after(self, failures: int) -> Duration:
         """How long to wait after the given number of failures."""
@@ -56,6 +60,24 @@ class Retry:
 
 
 ONCE = Retry()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How a task saves its progress, so that it need not begin anew."""
+
+    interval: Duration
+    """Work between two checkpoints."""
+    cost: Duration = 0
+    """How long work rests for each."""
+
+    def needed(self, work: Duration) -> Duration:
+        """How long so much work takes with its checkpoints; there is none at the end."""
+        return work + self.cost * max(0, -(-work // self.interval) - 1)
+
+    def saved(self, time: Duration) -> Duration:
+        """The work that is safe after a time."""
+        return time // (self.interval + self.cost) * self.interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +99,8 @@ class Task:
     timeout: Duration | None = None
     """Longest time one attempt may run."""
     command: str = ""
+    checkpoint: Checkpoint | None = None
+    """How it saves its progress; None: it begins anew wherever it is started again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ one `yield` is there, booting, after it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
-from tradewind.model.workflow import Task
+from tradewind.model.workflow import Checkpoint, Task
 
 
 class Run(Protocol):
@@ -50,6 +50,10 @@ class Unit(Protocol):
     @property
     def children(self) -> "Sequence[Unit]": ...
     @property
+    def need(self) -> "Need":
+        """What it needs of a machine."""
+
+    @property
     def kinds(self) -> "Sequence[Kind]":
         """Those whose machines can run it."""
 
@@ -77,6 +81,8 @@ class Machine(Protocol):
     @property
     def kind(self) -> "Kind": ...
     @property
+    def pool(self) -> "Pool": ...
+    @property
     def running(self) -> Mapping[int, Unit]: ...
     @property
     def paid_until(self) -> Time: ...
@@ -92,6 +98,26 @@ class Machine(Protocol):
 
     @property
     def is_booting(self) -> bool: ...
+    @property
+    def is_up(self) -> bool:
+        """Whether work can be started on it; one that is being drained is not."""
+
+    @property
+    def capacity(self) -> tuple[int, ...]:
+        """What it offers now, in the order of `Need.demand`."""
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """What of that is not in use."""
+
+    @property
+    def changed(self) -> Time:
+        """When it last changed in size, or came up."""
+
+    @property
+    def grew(self) -> bool:
+        """Whether it grew then; so it counts when it comes up."""
+
     def has_room_for(self, unit: Unit) -> bool:
         """Whether it is up and what is free on it suffices for a unit."""
 
@@ -119,6 +145,23 @@ class Need(Protocol):
     @property
     def demand(self) -> tuple[int, ...]:
         """What it takes from a machine."""
+
+
+class Change(NamedTuple):
+    """A machine that is not firm has changed in size, or is gone."""
+
+    machine: Machine
+    at: Time
+    since: Time
+    """When it last changed before."""
+    grew: bool
+    """Whether it grew then."""
+    grows: bool | None
+    """Whether it has grown now; None: it was given back, and nobody knows how long it would have stayed as it was."""
+    running: int = 0
+    """How many attempts ran on it."""
+    ended: int = 0
+    """How many of them had to give way."""
 
 
 class Fleet(Protocol):
@@ -157,7 +200,7 @@ class Pool(Protocol):
         """Needs of which units may be ready, in no special order."""
 
     def remaining(self, need: Need) -> int:
-        """How many units of a need are ready; one that was cancelled may count until it is met in its queue."""
+        """How many units of a need are ready."""
 
     def eligible(self) -> Iterator[Unit]:
         """Units that wait for nothing but a machine, in no special order."""
@@ -171,11 +214,17 @@ class Pool(Protocol):
     def first(self, need: Need) -> Unit | None:
         """The first ready unit of a need, by rank."""
 
+    def ranked(self, need: Need, most: int) -> Sequence[Unit]:
+        """The first ready units of a need, so many at most, by rank."""
+
     def some(self, need: Need, most: int) -> Sequence[Unit]:
         """A few ready units of a need, mostly among the first: enough to judge the others by."""
 
     def kinds_with_room(self) -> Sequence[Kind]:
         """Kinds of which some machine could take more work, in the order in which they are configured."""
+
+    def first_with_room(self, kind: Kind, need: Need) -> Machine | None:
+        """The machine of a kind with the smallest number that has room for a need."""
 
     def longest_idle(self, kind: Kind, need: Need) -> Machine | None:
         """The machine of a kind with room for a need that has been idle the longest."""
@@ -210,6 +259,9 @@ class View(Protocol):
     def vacated(self) -> Sequence[Machine]:
         """Machines that have gained room since the placer was last asked."""
 
+    def changes(self) -> Sequence[Change]:
+        """Changes in size of machines that are not firm, since the placer was last asked."""
+
     def affordable(self, pool: Pool) -> Money:
         """What the tenant may still reserve now, after all it holds has been paid for another interval."""
 
@@ -242,6 +294,13 @@ class Return(NamedTuple):
     because: str
 
 
+class Drain(NamedTuple):
+    """Start nothing more on a machine, and give it back when what runs on it has ended."""
+
+    machine: Machine
+    because: str
+
+
 class Place(NamedTuple):
     """Start a ready unit on a machine with room."""
 
@@ -250,7 +309,15 @@ class Place(NamedTuple):
     because: str
 
 
-Scaling: TypeAlias = Rent | Return
+class Foresee(NamedTuple):
+    """Say when a run is thought to end: when that is first known, and whenever it turns late or in time again."""
+
+    run: Run
+    finish: Time
+    because: str
+
+
+Scaling: TypeAlias = Rent | Return | Drain | Foresee
 
 
 class Scaler(Protocol):
@@ -273,6 +340,16 @@ class Placer(Protocol):
         """What to start now."""
 
 
+class Memory(Protocol):
+    """What a policy remembers beyond the view, so that a restart does not make it forget."""
+
+    def save(self) -> Any:
+        """As plain JSON values."""
+
+    def load(self, saved: Any) -> None:
+        """Remember what was saved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A scaler and a placer that go together."""
@@ -280,6 +357,11 @@ class Policy:
     name: str
     scaler: Scaler
     placer: Placer
+    kill: Literal["newest", "oldest"] = "newest"
+    """Which attempts give way first on a machine that shrinks."""
+    checkpoint: Checkpoint | None = None
+    """How tasks save their progress that do not say so themselves."""
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from math import exp, log, sqrt
 
+from tradewind.core.estimates import Learned
 from tradewind.core.machines import Kind
 from tradewind.core.work import Unit, declared_time
 from tradewind.model.scenario import Estimates, Noise
@@ -22,12 +23,25 @@ def real_times(noise: Noise, seed: int) -> RunTimes:
 
 
 def estimated_times(estimates: Estimates, real: RunTimes, seed: int) -> RunTimes:
-    """What policies are told: the real times, the declared ones, or the declared ones with an error of their own."""
+    """What policies are told: real times, declared ones, these with an error of their own, or learned ones."""
     if estimates.kind == "exact":
         return real
     if estimates.kind == "noisy":
         return _noisy(estimates.deviation, f"{seed}/estimates")
+    if estimates.kind == "biased":
+        return _biased(estimates.deviation, f"{seed}/estimates")
+    if estimates.kind == "learned":
+        return Learned(estimates.quantile)
     return declared_time
+
+
+def _biased(most: float, salt: str) -> RunTimes:
+    """Too long by up to a share, or too short where it is below zero."""
+
+    def times(unit: Unit, kind: Kind) -> Duration:
+        return max(1, round(declared_time(unit, kind) * (1 + most * random.Random(f"{salt}/{unit.id}").random())))
+
+    return times
 
 
 def _noisy(deviation: float, salt: str) -> RunTimes:

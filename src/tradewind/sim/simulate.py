@@ -12,6 +12,7 @@ from tradewind.model.scenario import Scenario, Submission
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 from tradewind.sim.stopwatch import Stopwatch
+from tradewind.sim.traces.source import provider_of
 from tradewind.sim.workload import submissions
 
 
@@ -44,7 +45,8 @@ def simulate(scenario: Scenario, work: Sequence[Submission] | None = None, sinks
     work = submissions(scenario) if work is None else work
     stopwatch = Stopwatch()
     begin = perf_counter()
-    simulation = Simulation(scenario, work, build(scenario.policy, scenario.parameters), stopwatch.phase)
+    policy = build(scenario.policy, scenario.parameters)
+    simulation = Simulation(scenario, work, policy, stopwatch.phase, provider_of(scenario))
     meter = Meter(simulation.state.all_pools, simulation.state.kinds)
     simulation.run(_together([meter.observe, *(sink_for(simulation.state) for sink_for in sinks)]))
     return Outcome(scenario, meter, stopwatch, perf_counter() - begin)

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from itertools import cycle
 from statistics import fmean
 
-from tradewind.model.scenario import Generated, Given, Scenario, Submission
+from tradewind.core.chains.link import link
+from tradewind.model.scenario import Generated, Given, Rehearsal, Scenario, Submission
 from tradewind.model.units import Duration
 from tradewind.model.workflow import Workflow
 from tradewind.sim.arrivals import arrive
 from tradewind.sim.generators import generate
+from tradewind.sim.rehearsal import first_part
 
 
 def submissions(scenario: Scenario) -> list[Submission]:
@@ -17,16 +19,20 @@ def submissions(scenario: Scenario) -> list[Submission]:
     found: list[Submission] = []
     for index, source in enumerate(scenario.workload):
         rng = random.Random(f"{scenario.seed}/workload/{index}")
-        workflows = list(_workflows(source, rng))
-        if not workflows:
+        given = list(_workflows(source, rng))
+        if not given:
             continue
+        workflows = [first_part(each) if isinstance(each, Rehearsal) else each for each in given]
         mean_work = round(fmean(map(work, workflows)))
         times = arrive(source.arrivals, len(workflows), mean_work, rng)
-        found += map(Submission, times, workflows, cycle(source.tenants))
+        if scenario.chains:
+            workflows = [link(workflow).condensed() for workflow in workflows]
+        rehearsals = [each if isinstance(each, Rehearsal) else None for each in given]
+        found += map(Submission, times, workflows, cycle(source.tenants), rehearsals)
     return sorted(found, key=lambda submission: submission.at)
 
 
-def _workflows(source: Given | Generated, rng: random.Random) -> Iterator[Workflow]:
+def _workflows(source: Given | Generated, rng: random.Random) -> Iterator[Workflow | Rehearsal]:
     if isinstance(source, Given):
         yield from source.workflows
         return

@@ -185,10 +185,12 @@ def test_a_chain_ends_with_its_first_error(rig: Rig, machine: int) -> None:
     assert not (folder / "3-c").exists()
 
 
-def test_a_folder_that_is_there_is_not_touched(rig: Rig, machine: int) -> None:
-    folder, _ = rig.done(machine, shell("true"))
-    rig.engine.start([Order("run", 999_999, 1, machine, "chain", (shell("true"),), str(folder))])
-    assert rig.expect(Broke)[3:5] == ("start", f"folder {folder} is already there")
+def test_a_folder_that_is_there_is_put_aside(rig: Rig, machine: int) -> None:
+    folder, _ = rig.done(machine, shell("echo old"))
+    rig.engine.start([Order("run", 999_999, 1, machine, "chain", (shell("echo new"),), str(folder))])
+    rig.expect(Done)
+    assert (folder / "out").read_text() == "new\n"
+    assert folder.with_name(f"{folder.name}~1").joinpath("out").read_text() == "old\n"
 
 
 @pytest.fixture

@@ -85,3 +85,16 @@ def test_work_can_be_made_to_fail_and_machines_lost_by_hand() -> None:
     engine.deliver()
     assert told == [Up(1), Broke(5, 1, 1, "error", "no"), Down(1, "pulled the plug")]
     assert engine.machines == {}
+
+
+def test_what_nobody_heard_of_is_found_by_asking() -> None:
+    told: list[Report] = []
+    engine = FakeEngine(told.extend, faults=Faults(drop=1.0))
+    engine.acquire(0, KIND)
+    engine.start([order for order in _orders(3) if order.machine == 0])
+    assert not engine.deliver()
+    assert not told
+    engine._faults = Faults()
+    engine.check({0: [(0, 1)], 7: []}, awaited=[0, 8])
+    engine.deliver()
+    assert [(type(report), report.machine) for report in told] == [(Broke, 0), (Down, 7), (Up, 0), (Down, 8)]

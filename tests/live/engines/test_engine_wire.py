@@ -66,11 +66,11 @@ def test_orders_are_packed_as_plain_values() -> None:
             target="true",
             image="",
             inputs={"x": [1, {"y": ("z", "o", ("k", 0))}]},
-            outputs={"o": ("p", True, "")},
+            outputs={"o": ("p", True, "", False)},
             environment={"V": "1"},
             run=None,
             silence=None,
         ),
         PackedCall("b", "function", "m:f", "", {}, {}, {}, 1.5, 2.0),
-        PackedCall("c", "container", "command", "image", {}, {}, {}, None, None),
+        PackedCall("c", "container", "command", "image", {}, {}, {}, None, None, (False,)),
     ]

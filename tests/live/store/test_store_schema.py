@@ -35,8 +35,10 @@ def _shape(path: Path) -> list[Any]:
 
 def _index(connection: sqlite3.Connection, name: str) -> list[Any]:
     return [
-        connection.execute(f"PRAGMA {what}({name})").fetchall() for what in ("index_list", "index_info")
-    ] + connection.execute("SELECT sql LIKE '%WHERE%' FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+        sorted(row[1:] for row in connection.execute(f"PRAGMA index_list({name})")),  # in whatever order they were made
+        connection.execute(f"PRAGMA index_info({name})").fetchall(),
+        *connection.execute("SELECT sql LIKE '%WHERE%' FROM sqlite_master WHERE name = ?", (name,)).fetchall(),
+    ]
 
 
 def test_the_script_for_a_new_file_is_what_the_tables_say() -> None:

@@ -10,9 +10,11 @@ from tradewind.model.action import Call
 from tradewind.model.program import NO_RETRIES, Retries, Step
 from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.units import Duration
-from tradewind.model.workflow import NO_RUNTIMES
+from tradewind.model.workflow import NO_RUNTIMES, Retry, Task
 
 _LONGEST_NAME = 150
+_MOST_RETRIES = 1_000
+_ITEM = re.compile(r"\[([0-9.]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Chain:
     @property
     def name(self) -> str:
         """Its id as the name of a folder: `qc.1.align.0-2` for `qc[1].align[0.2]`."""
-        name = re.sub(r"\[([0-9.]+)\]", lambda found: "." + found[1].replace(".", "-"), self.id)
+        name = _ITEM.sub(lambda found: "." + found[1].replace(".", "-"), self.id) if "[" in self.id else self.id
         if len(name) <= _LONGEST_NAME:
             return name
         return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
@@ -73,6 +75,46 @@ def chain_of(pattern: Chain, calls: Sequence[Call]) -> Chain:
         pattern.runtimes,
         pattern.checkpoint,
     )
+
+
+def task_of(chain: Chain) -> Task:
+    """A chain as the core sees it: one task."""
+    return Task(
+        id=chain.id,
+        name=chain.kind,
+        requirement=chain.requirement,
+        runtime=chain.runtime,
+        runtimes=chain.runtimes,
+        retry=_retry_of(chain.retries, chain.total),
+    )
+
+
+_retries: dict[tuple[int, Duration | None], tuple[Retries, Retry]] = {}
+"""By identity, as chains of a loop share what their step says: a retry of its own would double the size of a task."""
+
+
+def _retry_of(retries: Retries, within: Duration | None) -> Retry:
+    key = id(retries), within
+    found = _retries.get(key)
+    if found is None or found[0] is not retries:
+        if len(_retries) >= _MOST_RETRIES:
+            _retries.clear()
+        retry = Retry(
+            attempts=retries.error.attempts,
+            by_cause={
+                "memory": retries.memory.attempts,
+                "timeout": retries.timeout.attempts,
+                "silence": retries.timeout.attempts,
+            },
+            lost=retries.lost.attempts,
+            memory_growth=retries.growth,
+            delay=retries.error.delay,
+            factor=retries.error.factor,
+            max_delay=retries.error.max_delay,
+            within=within,
+        )
+        found = _retries[key] = (retries, retry)
+    return found[1]
 
 
 def _merged(retries: Sequence[Retries]) -> Retries:

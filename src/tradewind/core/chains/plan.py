@@ -4,7 +4,7 @@ All of this is worked out once for each program, so that a finished chain costs 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tradewind.core.chains.chain import Chain
@@ -221,7 +221,7 @@ def _with_names(step: Step) -> tuple[Action | None, dict[str, str]]:
             pieces.append(piece)
     command = "".join(pieces)
     generated = {name: f"{OPEN} {text} }}}}" for text, name in names.items()}
-    return (Shell(command) if isinstance(action, Shell) else Container(action.image, command)), generated
+    return replace(action, command=command), generated
 
 
 def _fresh(inputs: Mapping[str, Json], names: Mapping[str, str]) -> str:

@@ -2,10 +2,11 @@
 first."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from tradewind.core.chains.frame import Frame
-from tradewind.model.action import Call, Container, Derived, Json, Output, Ref
+from tradewind.model.action import NOTHING, Call, Container, Derived, Json, Output, Ref
 from tradewind.model.expression import (
     OPEN,
     Expression,
@@ -42,8 +43,7 @@ def call_of(frame: Frame, at: int, pending: Pending) -> Call:
     outputs = part.outputs
     if outputs is None:
         outputs = {
-            name: Output(_text(output.path, frame.lookup), output.many, output.value)
-            for name, output in step.outputs.items()
+            name: replace(output, path=_text(output.path, frame.lookup)) for name, output in step.outputs.items()
         }
     environment = part.environment
     if environment is None:
@@ -58,8 +58,8 @@ def call_of(frame: Frame, at: int, pending: Pending) -> Call:
     if action is None:
         raise ExpressionError("the step has no action")
     if isinstance(action, Container) and OPEN in action.image:
-        action = Container(_text(action.image, frame.lookup), action.command)
-    return Call(frame.call_id(at), action, inputs, outputs, environment, step.limits)
+        action = replace(action, image=_text(action.image, frame.lookup))
+    return Call(frame.call_id(at), action, inputs or NOTHING, outputs, environment, step.limits, step.cache)
 
 
 def _add_generated(

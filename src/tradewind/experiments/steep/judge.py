@@ -18,8 +18,8 @@ from tradewind.model.units import MINUTE, Duration, in_seconds, show_duration
 NEAR = 0.03
 SPREAD = 0.02
 """How far apart agents may end and still do so almost at the same time."""
-FLAT = 2.0
-"""How many times the fastest tenth of the chains the slowest may take, on a machine that does other things too."""
+FLAT = 1.5
+"""How many times as long the last three tenths of the chains may take as the first, on a machine that is shared."""
 PAPER_PLACEMENT = 15_100
 """Microseconds, from Table 2."""
 
@@ -43,6 +43,7 @@ def faster(study: Study, experiment: int, claim: str) -> Claim:
     published = 1 - new / old
     shared, whole = gains(pairs, "shared"), gains(pairs, "whole")
     is_right = all(pair.new.is_right and pair.old.is_right for pair in pairs)
+    is_near = abs(fmean(shared) - published) <= NEAR
     low, high = (percentile(sorted(whole), share) for share in (0.05, 0.95))
     return Claim(
         str(experiment),
@@ -51,15 +52,16 @@ def faster(study: Study, experiment: int, claim: str) -> Claim:
         f"{fmean(whole):.1%} ({lengths(pairs)}; 90% of draws: {low:.1%} to {high:.1%}); chains of R3 and R4 alone"
         f" {fmean(shared):.1%}; {'all' if is_right else 'not all'} on the right agents",
         is_right and abs(fmean(whole) - published) <= NEAR,
-        "The heuristic moves the chains of R3 and R4 only. A whole run gains as much as these if they are the last to"
-        " end; with equal shares, R1 and R2 end about as late. See the readings.",
+        f"The heuristic moves the chains of R3 and R4 only; these gain {'' if is_near else 'not '}within three points"
+        " of the paper's. A whole run gains as much if they are the last to end; with equal shares, R1 and R2 end about"
+        " as late. See the readings.",
     )
 
 
 def scalable(study: Study) -> Claim:
     """Claim 3 (Fig. 5a, Table 2)."""
     scale = study.scale
-    is_flat = max(scale.tenths) <= FLAT * min(scale.tenths)
+    first, last = fmean(scale.tenths[:3]), fmean(scale.tenths[-3:])
     return Claim(
         "3",
         "300,000 chains on 1,000 agents: no gaps, all agents end almost together, and placing a chain takes as long at"
@@ -67,14 +69,14 @@ def scalable(study: Study) -> Claim:
         "over 6.5 hours; 15.1 ms a chain",
         f"{scale.done:,} of {scale.chains:,} chains on {scale.agents:,} agents in {show_duration(scale.length)};"
         f" longest gap {in_seconds(scale.gap):g} s; agents end within {scale.spread:.1%} of the run;"
-        f" {scale.tenths[0]:.0f} us a chain in the first tenth, {scale.tenths[-1]:.0f} in the last",
+        f" {first:.0f} us a chain in the first three tenths, {last:.0f} in the last",
         scale.done == scale.chains
         and scale.is_right
         and scale.gap <= PAPER_PLACEMENT
         and scale.spread <= SPREAD
-        and is_flat,
-        f"Processor time of core, policy and simulated cloud together; {scale.wall:.0f} s for all. The paper's figure"
-        " includes a database and messages.",
+        and last <= FLAT * first,
+        f"Processor time of core, policy and simulated cloud together; {scale.cpu:.0f} s of it for all, in"
+        f" {scale.wall:.0f} s. The paper's figure includes a database and messages.",
     )
 
 

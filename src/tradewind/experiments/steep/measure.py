@@ -8,6 +8,7 @@ from time import thread_time
 from tradewind.core.log import Record
 from tradewind.experiments.steep.settings import SETS, SHARED
 from tradewind.model.command import Start
+from tradewind.model.event import Finished
 from tradewind.model.units import Duration, Time
 from tradewind.pictures.lanes import Lane
 
@@ -34,8 +35,8 @@ def length_of(lanes: Sequence[Lane], start: Time) -> Length:
 
 
 def last_end(lanes: Sequence[Lane], sets: Sequence[str]) -> Time:
-    """When the last chain that required one of some sets was done."""
-    return max(bar.end for lane in lanes for bar in lane.bars if bar.what in sets and bar.is_done)
+    """When the last chain that required one of some sets was done; 0 if none was."""
+    return max((bar.end for lane in lanes for bar in lane.bars if bar.what in sets and bar.is_done), default=0)
 
 
 def done(lanes: Sequence[Lane], start: Time) -> int:
@@ -71,12 +72,13 @@ def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time
 
 
 class Tenths:
-    """Measures the processor time that each tenth of the chains takes, from the first start on."""
+    """Measures the processor time that each tenth of the chains takes, from the first start to the last end."""
 
     def __init__(self, chains: int, start: Time) -> None:
         self._start = start
         self._size = -(-chains // TENTHS)
         self._starts = 0
+        self._left = chains
         self._marks: list[float] = []
 
     def observe(self, record: Record) -> None:
@@ -85,8 +87,11 @@ class Tenths:
             if self._starts % self._size == 0:
                 self._marks.append(thread_time())
             self._starts += 1
+        elif type(record) is Finished and record.at >= self._start:
+            self._left -= 1
+            if self._left == 0:
+                self._marks.append(thread_time())
 
     def microseconds(self) -> list[float]:
         """For a chain of each tenth: its placement, its end, and the simulated cloud."""
-        marks = [*self._marks, thread_time()]
-        return [1e6 * (later - earlier) / self._size for earlier, later in pairwise(marks)]
+        return [1e6 * (later - earlier) / self._size for earlier, later in pairwise(self._marks)]

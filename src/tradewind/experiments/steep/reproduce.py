@@ -1,37 +1,56 @@
-"""From a request to the capability paper's claims and figures: the simulated part.
+"""From a request to the capability paper's claims and figures: simulated at full size, for real at reduced size."""
 
-The live part, with real processes at reduced size, belongs beside it: a `live` module that takes the same request and
-returns claims of its own, to be appended below.
-"""
-
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
-from tradewind.experiments.claims import Report
+from tradewind.experiments.claims import Claim, Report
 from tradewind.experiments.request import Reproduction, Request
 from tradewind.experiments.steep.figures import FIGURES, draw_figures
 from tradewind.experiments.steep.judge import judge
-from tradewind.experiments.steep.notes import notes
-from tradewind.experiments.steep.run import run_study, steps
+from tradewind.experiments.steep.live.figures import LIVE_FIGURES, draw_live
+from tradewind.experiments.steep.live.judge import judge_live
+from tradewind.experiments.steep.live.settings import FULL_LIVE, QUICK_LIVE, LiveExtent
+from tradewind.experiments.steep.live.study import STEPS, LiveStudy, run_live_study
+from tradewind.experiments.steep.notes import live_notes, notes
+from tradewind.experiments.steep.run import Study, run_study, steps
 from tradewind.experiments.steep.settings import FULL, QUICK, Extent
 from tradewind.pictures.canvas import load_matplotlib
 
 
-def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
+def reproduce(request: Request, extent: Extent | None = None, live: LiveExtent | None = None) -> Reproduction:
     """Run the experiments, judge the claims and draw the figures; without matplotlib, claims only."""
     extent = extent or (QUICK if request.is_quick else FULL)
-    total = steps(extent) + FIGURES
+    live = live or (QUICK_LIVE if request.is_quick else FULL_LIVE)
+    total = (steps(extent) + FIGURES) * request.is_simulated + (STEPS + LIVE_FIGURES) * request.is_live
     done = count(1)
 
     def step(label: str) -> None:
         request.progress(next(done), total, label)
 
-    study = run_study(extent, request.seed, step, request.workers)
-    remarks = notes(study, extent)
-    pictures = []
+    claims: list[Claim] = []
+    remarks: list[str] = []
+    study: Study | None = None
+    seen: LiveStudy | None = None
+    if request.is_simulated:
+        study = run_study(extent, request.seed, step, request.workers)
+        claims += judge(study)
+        remarks += notes(study, extent)
+    if request.is_live:
+        seen = run_live_study(live, request.seed, step)
+        claims += judge_live(seen)
+        remarks += live_notes(live)
+    pictures = _draw(study, seen, request.out, step, remarks)
+    return Reproduction(Report("steep", request.seed, claims, remarks), tuple(pictures))
+
+
+def _draw(
+    study: Study | None, seen: LiveStudy | None, folder: Path, step: Callable[[str], None], remarks: list[str]
+) -> list[Path]:
     try:
         load_matplotlib()
     except ValueError as error:
         remarks.append(f"No figures were drawn: {error}.")
-    else:
-        pictures = draw_figures(study, request.out, step)
-    return Reproduction(Report("steep", request.seed, judge(study), remarks), tuple(pictures))
+        return []
+    pictures = [] if study is None else draw_figures(study, folder, step)
+    return pictures if seen is None else pictures + draw_live(seen, folder, step)

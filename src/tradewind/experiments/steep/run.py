@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from tradewind.experiments.parallel import run_jobs
 from tradewind.experiments.steep.measure import (
@@ -20,7 +20,6 @@ from tradewind.experiments.steep.settings import (
     FAULTS,
     NEW,
     OLD,
-    READINGS,
     SETS,
     STATIC,
     Extent,
@@ -35,8 +34,6 @@ from tradewind.pictures.lanes import Lane
 Step = Callable[[str], None]
 """Called with what has just been done."""
 
-STATIC_READINGS = tuple(r for r in READINGS if r.scale == 1 and r.boot == BASELINE.boot)
-"""Experiment 1 depends neither on the mean run time nor on how long VMs take to start."""
 MANY = replace(DYNAMIC, is_many=True)
 """Experiment 2 with as many machines started at once as the work justifies: ours, not the paper's."""
 
@@ -72,6 +69,8 @@ class Scale:
     is_right: bool
     tenths: Sequence[float]
     """Microseconds for a chain."""
+    cpu: float
+    """Seconds of processor time."""
     wall: float
     """Seconds of real time."""
 
@@ -109,9 +108,11 @@ class Study:
 def draws(extent: Extent, seed: int) -> list[Draw]:
     """All workloads of experiments 1 and 2."""
     first, second = extent.draws
+    # experiment 1 depends neither on the mean run time nor on how long VMs take to start
+    readings = [r for r in extent.readings if r.scale == 1 and r.boot == BASELINE.boot]
     return [
-        *(Draw(1, STATIC, reading, seed * first + place) for reading in STATIC_READINGS for place in range(first)),
-        *(Draw(2, DYNAMIC, reading, seed * second + place) for reading in READINGS for place in range(second)),
+        *(Draw(1, STATIC, reading, seed * first + place) for reading in readings for place in range(first)),
+        *(Draw(2, DYNAMIC, reading, seed * second + place) for reading in extent.readings for place in range(second)),
     ]
 
 
@@ -162,9 +163,9 @@ def run_scale(trial: Trial, seed: int) -> tuple[Scale, list[Lane]]:
     """Experiment 3."""
     start = start_of(BASELINE)
     tenths = Tenths(trial.chains, start)
-    begin = perf_counter()
+    begin, begin_cpu = perf_counter(), thread_time()
     lanes = simulate(trial, BASELINE, NEW, seed, tenths.observe)
-    wall = perf_counter() - begin
+    cpu, wall = thread_time() - begin_cpu, perf_counter() - begin
     length = length_of(lanes, start)
     return Scale(
         chains=trial.chains,
@@ -175,6 +176,7 @@ def run_scale(trial: Trial, seed: int) -> tuple[Scale, list[Lane]]:
         spread=finish_spread(lanes, start),
         is_right=length.is_right,
         tenths=tenths.microseconds(),
+        cpu=cpu,
         wall=wall,
     ), lanes
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from heapq import heappush
 from itertools import count
 
@@ -29,7 +30,7 @@ _KILLS = 1 << 59
 
 
 class Standing:
-    """Rents the agents of the start at the first occasion, and leaves everything else to another scaler, if any."""
+    """Rents the agents of the start at the first occasion; once they are up, another scaler takes over, if any."""
 
     on_arrival = True
 
@@ -37,11 +38,13 @@ class Standing:
         self._agents = agents
         self._then = then
         self._is_begun = False
+        self._are_up = False
 
     def scale(self, view: View) -> Iterator[Scaling]:
         """What is there from the start, then what is needed."""
         if self._is_begun:
-            if self._then is not None:
+            self._are_up = self._are_up or not _is_any_booting(view)
+            if self._then is not None and self._are_up:
                 yield from self._then.scale(view)
             return
         self._is_begun = True
@@ -50,6 +53,10 @@ class Standing:
                 number = self._agents.get(kind.type.name, 0)
                 if number:
                     yield Rent(pool, kind, number, "it is there when the experiment begins")
+
+
+def _is_any_booting(view: View) -> bool:
+    return any(m.is_booting for pool in view.pools() for fleet in pool.fleets for m in fleet.machines.values())
 
 
 class Perilous(Simulation):
@@ -83,8 +90,7 @@ class Perilous(Simulation):
 def simulate(trial: Trial, reading: Reading, policy: str, seed: int, sink: Sink | None = None) -> list[Lane]:
     """Run an experiment; what ran where. A sink, if there is one, gets every record, too."""
     start = start_of(reading)
-    built = build(policy, {"one_at_a_time": not trial.is_many, "idle_timeout": 0})
-    combined = Policy(policy, Standing(dict(trial.agents), None if trial.is_static else built.scaler), built.placer)
+    combined = policy_of(trial, policy)
     work = [Submission(0, warm_up()), Submission(start, chains(trial, reading, seed))]
     scenario = Scenario((), setups(trial, reading), interval=INTERVAL, seed=seed)
     world = Perilous(scenario, work, combined, _kill_times(trial, start, seed), seed)
@@ -97,6 +103,13 @@ def simulate(trial: Trial, reading: Reading, policy: str, seed: int, sink: Sink 
 
     world.run(both if sink is not None else lanes.observe)
     return lanes.lanes
+
+
+def policy_of(trial: Trial, name: str) -> Policy:
+    """A policy that begins with the agents of an experiment."""
+    built = build(name, {"one_at_a_time": not trial.is_many, "idle_timeout": 0})
+    standing = Standing(dict(trial.agents), None if trial.is_static else built.scaler)
+    return replace(built, scaler=standing)
 
 
 def _kill_times(trial: Trial, start: Time, seed: int) -> list[Time]:

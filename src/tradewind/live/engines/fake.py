@@ -5,7 +5,7 @@ work, and reports come twice, late and in another order, the late ones of lost m
 numbers are for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
@@ -34,6 +34,8 @@ class Faults:
     """A report waits for a later delivery; tried anew each time."""
     shuffle: bool = False
     """Whether a delivery is in any order."""
+    drop: float = 0.0
+    """A report is never heard."""
 
 
 NO_FAULTS = Faults()
@@ -99,6 +101,19 @@ class FakeEngine:
             if not isinstance(report, Done | Broke) or report[:3] != (unit, attempt, machine)
         ]
 
+    def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
+        """Report what is missing."""
+        pending = {report[:3] for report in self._waiting if isinstance(report, Done | Broke)}
+        for machine, attempts in held.items():
+            if machine not in self.machines:
+                self._report(Down(machine, "there is no such machine"))
+                continue
+            for unit, attempt in attempts:
+                if (unit, attempt, machine) not in pending:
+                    self._report(Broke(unit, attempt, machine, "lost", "nobody knows of it any more"))
+        for machine in awaited:
+            self._report(Up(machine) if machine in self.machines else Down(machine, "there is no such machine"))
+
     def close(self) -> None:
         """Forget everything."""
         self.machines.clear()
@@ -124,6 +139,8 @@ class FakeEngine:
     def _garbled(self, reports: list[Report]) -> list[Report]:
         faults, told = self._faults, []
         for report in reports:
+            if self._happens(faults.drop):
+                continue
             if self._happens(faults.delay):
                 self._waiting.append(report)
                 continue

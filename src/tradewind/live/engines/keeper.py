@@ -1,37 +1,58 @@
-"""The engine's side of the keeper: the one process that starts workers, and outlives whoever started it."""
+"""The engine's side of the keeper: the one process that starts workers, and outlives whoever started it.
 
-import asyncio
+Its interpreter takes a while to start. Whoever knows that an engine will be needed can begin that before anything else
+is loaded, so that this module imports little.
+"""
+
 import socket
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradewind.live.worker.wire import Settings, frame
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+class Newborn:
+    """A keeper's process that is starting, and does nothing until it is told its settings."""
+
+    def __init__(self) -> None:
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-P", "-m", "tradewind.live.worker", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # neither Ctrl-C nor the end of a terminal is meant for it
+            )
+
+    def abandon(self) -> None:
+        """Let it end, if nobody has taken it."""
+        self.socket.close()
+        self.process.wait()
 
 
 class Keeper:
     """Starts workers around a socket each, and kills them."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, lost: Callable[[], None]) -> None:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)  # noqa: FBT003
-        with theirs, (Path(settings.root) / "workers.log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "tradewind.live.worker", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # neither Ctrl-C nor the end of a terminal is meant for it
-            )
-        self._socket = ours
+    def __init__(
+        self, newborn: Newborn, settings: Settings, loop: "AbstractEventLoop", lost: Callable[[], None]
+    ) -> None:
+        self._process, self._socket = newborn.process, newborn.socket
+        self._socket.setblocking(False)  # noqa: FBT003
         self._loop = loop
         self._lost = lost
+        self._quiet: int | None = None
+        """Heartbeats since it was last heard; None: it never was."""
         self._unsent: deque[tuple[bytes, socket.socket | None]] = deque()
-        loop.add_reader(ours, self._read)
+        loop.add_reader(self._socket, self._read)
         self._send(("settings", tuple(settings)))
 
     def start(self, machine: int, sock: socket.socket) -> None:
@@ -41,6 +62,19 @@ class Keeper:
     def kill(self, machine: int) -> None:
         """End a machine's worker, and all that it runs, at once."""
         self._send(("kill", machine))
+
+    def beat(self, patience: int) -> None:
+        """Ask it for a sign of life; one that has given none for so many times is ended, and then is lost."""
+        if self._quiet is not None:
+            if self._quiet >= patience:
+                self._process.kill()
+                return
+            self._quiet += 1
+        self._send(("ping",))
+
+    def heard(self) -> None:
+        """It has given a sign of life."""
+        self._quiet = 0
 
     def close(self, patience: float) -> None:
         """Let it end all workers, and wait until it has."""
@@ -83,14 +117,17 @@ class Keeper:
         self._loop.remove_writer(self._socket)
 
     def _read(self) -> None:
-        """It never says anything: it is gone."""
+        """Whatever it says is a sign of life; nothing: it is gone."""
         try:
-            gone = not self._socket.recv(1)
+            gone = not self._socket.recv(64)
+            self.heard()
         except BlockingIOError:
             return
         except OSError:
             gone = True
         if gone:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)  # sockets are closed a moment before it is gone
             self._lost()
 
 

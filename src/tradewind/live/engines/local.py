@@ -12,12 +12,12 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tradewind.live.engines.keeper import Keeper, python_path
+from tradewind.live.engines.keeper import Keeper, Newborn, python_path
 from tradewind.live.engines.packing import pack
 from tradewind.live.port import Broke, Done, Down, Listener, Order, Report, Up, Usage
 from tradewind.live.worker.wire import Link, Settings, frame
@@ -60,15 +60,18 @@ class LocalEngine:
         pause: float = 0.5,
         path: Sequence[str] = (),
         seed: int = 0,
+        room: float = 600.0,
+        keeper: Newborn | None = None,
     ) -> None:
         """`grace`: seconds between asking a process to end and making it. `silence`: seconds after which a worker that
         does not answer is given up. `flood`: bytes kept of a call's standard output, and of its errors. `pause`:
         seconds between two looks at what runs. `path`: folders where the modules of functions are looked for first.
+        `room`: seconds that an attempt waits for room on a full disk. `keeper`: one that was begun earlier.
         """
         root.mkdir(parents=True, exist_ok=True)
         self._root = str(root.resolve())
         self._listener = listener
-        self._settings = Settings(grace, flood, pause, self._root, [*path, *python_path()])
+        self._settings = Settings(grace, flood, pause, self._root, [*path, *python_path()], room)
         self._beat_every = silence / BEATS
         self._chance = random.Random(seed)
         self._loop = asyncio.get_running_loop()
@@ -76,7 +79,7 @@ class LocalEngine:
         self._leaving: dict[int, _Machine] = {}
         self._reports: list[Report] = []
         self._waiting: list[_Machine] = []
-        self._keeper: Keeper | None = Keeper(self._settings, self._loop, self._keeper_lost)
+        self._keeper: Keeper | None = self._taught(keeper or Newborn())
         self._beat: asyncio.TimerHandle | None = None
         self._schedule_beat()
 
@@ -110,14 +113,17 @@ class LocalEngine:
     def start(self, orders: Sequence[Order]) -> None:
         """Send orders to their workers; a machine that is not held is reported as gone."""
         machines, root = self._machines, self._root
-        missing = set()
+        missing: dict[int, None] = {}
         for order in orders:
             held = machines.get(order.machine)
             if held is None or held.link is None:
-                missing.add(order.machine)
-            else:
-                self._send(held, ("run", pack(order, root)))
-        for machine in sorted(missing):
+                missing[order.machine] = None
+                continue
+            if not held.outbox:
+                self._waiting.append(held)
+            held.outbox.append(("run", pack(order, root)))
+        self._flush()  # a turn's orders come together: no reason to wait for more
+        for machine in missing:
             self._report(Down(machine, "there is no such machine"))
 
     def kill(self, unit: int, attempt: int, machine: int) -> None:
@@ -125,6 +131,16 @@ class LocalEngine:
         held = self._machines.get(machine)
         if held is not None and held.link is not None:
             self._send(held, ("kill", unit, attempt))
+
+    def process_of(self, machine: int) -> int:
+        """The process of a machine that is up; 0 if there is none."""
+        held = self._machines.get(machine)
+        return 0 if held is None else held.pid
+
+    def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
+        """Report machines that are gone; no message of a living worker gets lost, so there is no more to see to."""
+        for machine in sorted({*held, *awaited} - self._machines.keys()):
+            self._report(Down(machine, "there is no such machine"))
 
     def close(self) -> None:
         """Ask all workers to end, then make them, and wait until nothing is left."""
@@ -145,11 +161,14 @@ class LocalEngine:
 
     # ── machines ──
 
+    def _taught(self, newborn: Newborn) -> Keeper:
+        return Keeper(newborn, self._settings, self._loop, self._keeper_lost)
+
     def _create(self, held: _Machine) -> None:
         held.boot = None
         try:
             if self._keeper is None:
-                self._keeper = Keeper(self._settings, self._loop, self._keeper_lost)
+                self._keeper = self._taught(Newborn())
             ours, theirs = socket.socketpair()
         except OSError as problem:
             self._lose(held, f"its worker could not be started: {problem}")
@@ -166,19 +185,26 @@ class LocalEngine:
             return
         held.quiet = 0
         machine = held.number
+        reports: list[Report] = []
         for batch in batches:
             for message in batch:
                 verb = message[0]
                 if verb == "done":
                     _, unit, attempt, results, cpu, memory = message
-                    self._report(Done(unit, attempt, machine, results, Usage(cpu, memory)))
+                    reports.append(Done(unit, attempt, machine, results, Usage(cpu, memory)))
                 elif verb == "broke":
                     _, unit, attempt, cause, reason, call, tail, cpu, memory = message
-                    self._report(Broke(unit, attempt, machine, cause, reason, call, tail, Usage(cpu, memory)))
+                    reports.append(Broke(unit, attempt, machine, cause, reason, call, tail, Usage(cpu, memory)))
                 elif verb == "up":
                     held.pid = message[1]
+                    if self._keeper is not None:
+                        self._keeper.heard()
                     if machine in self._machines:
-                        self._report(Up(machine))
+                        reports.append(Up(machine))
+        if self._reports:
+            self._reports += reports
+        elif reports:
+            self._listener(reports)
 
     def _lose(self, held: _Machine, reason: str) -> None:
         """A worker is gone, or might as well be."""
@@ -216,6 +242,8 @@ class LocalEngine:
         self._beat = self._loop.call_later(self._beat_every, self._heartbeat)
 
     def _heartbeat(self) -> None:
+        if self._keeper is not None:
+            self._keeper.beat(BEATS)
         for held in [each for each in self._machines.values() if each.link is not None]:
             if held.quiet >= BEATS:
                 if self._keeper is not None:

@@ -41,10 +41,11 @@ def _call(call: Call) -> Any:
             target=target,
             image=image,
             inputs={name: _value(value) for name, value in call.inputs.items()},
-            outputs={name: (output.path, output.many, output.value) for name, output in call.outputs.items()},
+            outputs={name: (each.path, each.many, each.value, each.optional) for name, each in call.outputs.items()},
             environment=dict(call.environment),
             run=_seconds(call.limits.run),
             silence=_seconds(call.limits.silence),
+            container=(action.entrypoint, *action.options) if isinstance(action, Container) else (),
         )
     )
 

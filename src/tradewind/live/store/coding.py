@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from tradewind.live.store.rows import AttemptRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
+from tradewind.live.store.rows import AttemptRow, CacheRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
 from tradewind.model.action import Json
 from tradewind.model.units import Time
 
@@ -22,6 +22,10 @@ Plain: TypeAlias = Sequence[Any]
 
 Record: TypeAlias = dict[str, Any]
 """A record of the log, as `tradewind.core.log.Encoder` makes it."""
+
+
+_SHORT = 2_000
+"""Bytes below which records are kept as they are; what is compressed never begins with a bracket."""
 
 
 def to_text(value: Json) -> str:
@@ -52,13 +56,14 @@ def clean(text: str) -> str:
 
 
 def pack(records: Iterable[Record]) -> bytes:
-    """The records of a batch as a log row's payload."""
-    return zlib.compress(_dumped(list(records)), 1)
+    """The records of a batch as a log row's payload; a short one is not worth compressing."""
+    text = _dumped(list(records))
+    return text if len(text) < _SHORT else zlib.compress(text, 1)
 
 
 def unpack(payload: bytes) -> list[Record]:
     """The records of a log row's payload."""
-    records: list[Record] = _loaded(zlib.decompress(payload))
+    records: list[Record] = _loaded(payload if payload[:1] == b"[" else zlib.decompress(payload))
     return records
 
 
@@ -108,6 +113,18 @@ def plain_machine(row: MachineRow) -> Plain:
 def plain_attempt(row: AttemptRow) -> Plain:
     """An attempt as it is stored."""
     return (*row[:7], clean(row.reason), clean(row.folder), *row[9:])
+
+
+def plain_cache(row: CacheRow) -> Plain:
+    """What a call gave as it is stored."""
+    values = (to_text(row.parts), row.run, clean(row.call), to_text(row.results), to_text(row.files))
+    return (row.tenant, row.key, clean(row.step), *values, *row[8:])
+
+
+def cache_row(row: Plain) -> CacheRow:
+    """What a call gave as it was saved."""
+    values = (from_text(row[3]), row[4], row[5], from_text(row[6]), from_text(row[7]))
+    return CacheRow._make((*row[:3], *values, *row[8:]))
 
 
 def run_row(row: Plain) -> RunRow:

@@ -1,7 +1,9 @@
 """What can go wrong with a store, and what to do about it."""
 
+from tradewind.model.errors import TradewindError
 
-class StoreError(Exception):
+
+class StoreError(TradewindError):
     """A store that cannot do what it was asked; the message names the remedy."""
 
 

@@ -4,7 +4,7 @@ It keeps rows in the form in which a database would, so that nothing is shared w
 is refused here as well. A driver that "crashes" in a test opens the same object again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from threading import RLock
 from typing import Any
@@ -13,7 +13,16 @@ from tradewind.live.store import coding
 from tradewind.live.store.coding import Plain, Record
 from tradewind.live.store.errors import LostLeaseError, StoreUnavailableError, UnknownRowError
 from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Saved, Spent
-from tradewind.live.store.rows import AttemptRow, ChargeRow, LogRow, MachineRow, RunHead
+from tradewind.live.store.rows import (
+    AttemptRow,
+    CacheRow,
+    ChargeRow,
+    DigestRow,
+    KeyRow,
+    LogRow,
+    MachineRow,
+    RunHead,
+)
 from tradewind.model.units import DAY, Duration, Time
 
 
@@ -25,12 +34,16 @@ class MemoryStore:
         """Why nothing can be saved or loaded at present; tests set it."""
         self.saves = 0
         """How many batches were saved."""
+        self.keys: dict[tuple[str, str], KeyRow] = {}
+        """Under which keys work was handed in."""
         self._lock = RLock()
         self._runs: dict[int, list[Any]] = {}
         self._units: dict[int, dict[int, list[Any]]] = {}
         self._machines: dict[int, Plain] = {}
         self._charges: dict[int, ChargeRow] = {}
         self._attempts: dict[int, dict[tuple[int, int], Plain]] = {}
+        self._cache: dict[tuple[str, str], Plain] = {}
+        self._digests: dict[str, DigestRow] = {}
         self._log: dict[int, LogRow] = {}
         self._memories: dict[str, str] = {}
         self._notes: dict[str, str] = {}
@@ -72,6 +85,7 @@ class MemoryStore:
         units = coding.plain_unit_changes(changes.units)
         memories = {name: coding.to_text(value) for name, value in changes.memories.items()}
         notes = {name: coding.to_text(value) for name, value in changes.notes.items()}
+        cache = {(row.tenant, row.key): coding.plain_cache(row) for row in changes.cache}
 
         for row in new_runs:
             self._runs[row[0]] = list(row)
@@ -89,9 +103,12 @@ class MemoryStore:
         for attempt in changes.attempts:
             of_run = self._attempts.setdefault(attempt.run, {})
             of_run[attempt.unit, attempt.attempt] = coding.plain_attempt(attempt)
+        self._cache |= cache
+        self._digests |= {row.path: row for row in changes.digests}
         self._log |= {row.first: row for row in changes.log}
         self._memories |= memories
         self._notes |= notes
+        self.keys |= {(row.tenant, row.key): row for row in changes.keys}
         self._next = Numbers(*map(max, self._next, changes.used()))
 
     def load(self, *, charges_since: Time = 0) -> Saved:
@@ -162,6 +179,7 @@ class MemoryStore:
             for number in gone:
                 del self._runs[number]
                 self._attempts.pop(number, None)
+            self.keys = {key: row for key, row in self.keys.items() if row.run in self._runs}
             horizon = min([before, *(row[6] for row in self._runs.values())])
             machines = [n for n, row in self._machines.items() if row[7] is not None and row[7] < horizon]
             charges = [n for n, row in self._charges.items() if row.at < horizon - interval]
@@ -172,6 +190,36 @@ class MemoryStore:
             for number in batches:
                 del self._log[number]
             return Pruned(len(gone), units, len(machines), len(charges), len(batches))
+
+    def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
+        """What calls gave a tenant before, by key."""
+        with self._lock:
+            self._check_outage()
+            return {key: coding.cache_row(self._cache[tenant, key]) for key in keys if (tenant, key) in self._cache}
+
+    def cached(self, *, tenant: str | None = None, step: str | None = None, limit: int = 100) -> list[CacheRow]:
+        """What is in the cache, the latest first."""
+        with self._lock:
+            rows = [coding.cache_row(row) for row in self._cache.values()]
+            wanted = [row for row in rows if tenant in (None, row.tenant) and row.step.startswith(step or "")]
+            return sorted(wanted, key=lambda row: (-row.used, row.tenant, row.key))[:limit]
+
+    def prune_cache(
+        self, *, tenant: str | None = None, step: str | None = None, unused_since: Time | None = None
+    ) -> int:
+        """Forget what nobody has used since a time."""
+        with self._lock:
+            self._check_outage()
+            rows = self.cached(tenant=tenant, step=step, limit=len(self._cache))
+            gone = [row for row in rows if unused_since is None or row.used < unused_since]
+            for row in gone:
+                del self._cache[row.tenant, row.key]
+            return len(gone)
+
+    def digest(self, path: str) -> DigestRow | None:
+        """What is known of a file."""
+        with self._lock:
+            return self._digests.get(path)
 
     def take_lease(self, name: str, holder: str, until: Time, now: Time) -> Lease | None:
         """Become the leader if nobody else is at this time."""

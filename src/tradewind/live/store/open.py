@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from tradewind.live.store.errors import StoreError
-from tradewind.live.store.memory import MemoryStore
 from tradewind.live.store.port import Durability, Store
 from tradewind.live.store.sql import Session, SqlStore
 from tradewind.live.store.sqlite import SqliteSession
@@ -18,6 +17,8 @@ def open_store(where: str | Path, *, durability: Durability = "strict", patience
     if isinstance(where, str) and ":" in where:
         scheme, _, rest = where.partition(":")
         if scheme == "memory":
+            from tradewind.live.store.memory import MemoryStore  # noqa: PLC0415  for tests, mostly
+
             return MemoryStore()
         if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
             return SqlStore(_postgres(f"postgresql:{rest}", durability, patience))

@@ -5,14 +5,17 @@ commands. Every verb blocks, and may be called from any thread. Saving a batch t
 that a save whose outcome is unknown is simply repeated.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from tradewind.live.store.coding import Record
 from tradewind.live.store.rows import (
     AttemptRow,
+    CacheRow,
     ChargeRow,
+    DigestRow,
+    KeyRow,
     LogRow,
     MachineRow,
     RunChange,
@@ -64,22 +67,27 @@ class Changes:
     charges: list[ChargeRow] = field(default_factory=list)
     attempts: list[AttemptRow] = field(default_factory=list)
     log: list[LogRow] = field(default_factory=list)
+    cache: list[CacheRow] = field(default_factory=list)
+    """New or changed."""
+    digests: list[DigestRow] = field(default_factory=list)
     memories: dict[str, Json] = field(default_factory=dict)
     """What policies remember, by their name."""
     notes: dict[str, Json] = field(default_factory=dict)
     """Whatever else the driver wants to find again, by name: budgets, the random generator's state."""
+    keys: list[KeyRow] = field(default_factory=list)
+    """Under which keys new runs were handed in."""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self.__slots__)
+        return bool(self.log) or any(getattr(self, name) for name in self.__slots__)  # mostly there is a log
 
     def used(self) -> Numbers:
         """The numbers next to the largest in this batch; zero where it has none."""
         return Numbers(
-            max((row.number + 1 for row in self.new_runs), default=0),
-            max((row.number + 1 for row in self.new_units), default=0),
-            max((row.number + 1 for row in self.machines), default=0),
-            max((row.number + 1 for row in self.charges), default=0),
-            max((row.last + 1 for row in self.log), default=0),
+            max(row.number for row in self.new_runs) + 1 if self.new_runs else 0,
+            max(row.number for row in self.new_units) + 1 if self.new_units else 0,
+            max(row.number for row in self.machines) + 1 if self.machines else 0,
+            max(row.number for row in self.charges) + 1 if self.charges else 0,
+            max(row.last for row in self.log) + 1 if self.log else 0,
         )
 
 
@@ -162,6 +170,20 @@ class Store(Protocol):
         With them go machines, charges and log batches older than all that is left; charges stay for another `interval`,
         which should be as long as the longest budget interval, for they still count against it.
         """
+
+    def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
+        """What calls gave a tenant before, by key."""
+
+    def cached(self, *, tenant: str | None = None, step: str | None = None, limit: int = 100) -> list[CacheRow]:
+        """What is in the cache, the latest first; of steps whose name begins so."""
+
+    def prune_cache(
+        self, *, tenant: str | None = None, step: str | None = None, unused_since: Time | None = None
+    ) -> int:
+        """Forget what nobody has used since a time; None: all. How much was removed."""
+
+    def digest(self, path: str) -> DigestRow | None:
+        """What is known of a file."""
 
     def take_lease(self, name: str, holder: str, until: Time, now: Time) -> Lease | None:
         """Become the leader if nobody else is at this time; None: somebody is.

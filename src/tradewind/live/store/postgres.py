@@ -73,6 +73,8 @@ _WILL_PASS = ("starting up", "shutting down", "recovery", "not accepting", "too 
 class PostgresSession:
     """The one connection of this process that writes to a database."""
 
+    number = "number"
+
     def __init__(self, url: str, durability: Durability, patience: Duration) -> None:
         self.url = url.replace("postgresql:", "postgresql+psycopg:", 1)
         try:
@@ -117,6 +119,11 @@ class PostgresSession:
             arrays = [_ARRAYS[kind](values) for (_, kind), values in zip(write.columns, columns, strict=True)]
             written += connection.execute(statement, arrays, prepare=True).rowcount
         return written
+
+    def write_words(self, table: str, rows: Sequence[tuple[int, int, Sequence[str]]]) -> None:
+        """Write by which words things are found."""
+        write = Write(table, (("number", "int8"), ("run", "int8"), ("words", "tsvector")), key=("number",))
+        self.write(write, [(number, run, " ".join(f"'{word}'" for word in words)) for number, run, words in rows])
 
     def newest_token(self, name: str) -> int | None:
         """The token that may write; whoever wants to take the lease waits until the transaction ends."""
@@ -188,6 +195,27 @@ class PostgresSession:
                 raise StoreError(f"{self._where}: {error}") from error
 
 
+class PostgresReader:
+    """A connection that answers questions, each statement as of one instant."""
+
+    def __init__(self, url: str) -> None:
+        parameters = _KEEPALIVE | {
+            name: str(value)
+            for name, value in conninfo_to_dict(url.replace("+psycopg", "", 1)).items()
+            if value is not None
+        }
+        self._connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+        self._connection.execute("SET default_transaction_read_only = on; SET jit = off")
+
+    def fetch(self, statement: str, values: dict[str, Any]) -> Rows:
+        """The rows that a statement gives."""
+        return self._connection.execute(_worded_named(statement), values, prepare=True).fetchall()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+
 @cache
 def _worded(write: Write) -> LiteralString:
     arrays = ", ".join(f"%s::{kind}[]" for _, kind in write.columns)
@@ -234,5 +262,6 @@ _ARRAYS: dict[str, Callable[[Any], str]] = {
     "float8": _numbers,
     "bool": _numbers,
     "text": _texts,
+    "tsvector": _texts,
     "bytea": _bytes,
 }

@@ -8,7 +8,7 @@ Times are microseconds, money is micro-units (see `tradewind.model.units`); stat
 from typing import NamedTuple
 
 from tradewind.model.action import Json
-from tradewind.model.units import Money, Time
+from tradewind.model.units import Duration, Money, Time
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: in the order of their values, without those that look alike."""
@@ -143,6 +143,49 @@ class LogRow(NamedTuple):
     """See `tradewind.live.store.coding.pack`."""
 
 
+class KeyRow(NamedTuple):
+    """A key under which a tenant handed in work, so that handing it in again finds the same run; saved once."""
+
+    tenant: str
+    key: str
+    digest: str
+    """Of what was handed in."""
+    run: int
+    at: Time
+
+
+class CacheRow(NamedTuple):
+    """What a call gave, to be found again by a key over all that it depended on; always saved whole."""
+
+    tenant: str
+    key: str
+    step: str
+    """Its program and step, without the position in loops."""
+    parts: Json
+    """A digest and a few words for each part of the key, by the part's name."""
+    run: str
+    """The id of the run that made it."""
+    call: str
+    results: Json
+    """With the paths of files in the run that used it last."""
+    files: Json
+    """Path, size and time of change of each file among the results."""
+    took: Duration
+    """How long it ran when it was made; for a call of a chain, its chain."""
+    made: Time
+    used: Time
+    uses: int = 0
+
+
+class DigestRow(NamedTuple):
+    """The digest of a large file, valid for as long as its size and time of change stay; always saved whole."""
+
+    path: str
+    size: int
+    modified: int
+    digest: str
+
+
 class RunHead(NamedTuple):
     """A run in a list: all but what is large."""
 
@@ -166,3 +209,8 @@ def run_id(at: Time, number: int) -> str:
         seconds, digit = divmod(seconds, 32)
         text = _LETTERS[digit] + text
     return f"{text:0>7}-{number}"
+
+
+def run_number(id: str) -> int:
+    """The number of a run by its name."""
+    return int(id.rpartition("-")[2])

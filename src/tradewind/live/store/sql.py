@@ -4,7 +4,7 @@ One session writes; what people ask goes through SQLAlchemy on connections of it
 other. See `statements` and `queries` for what is sent.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -12,7 +12,7 @@ from tradewind.live.store import coding, statements
 from tradewind.live.store.coding import Record
 from tradewind.live.store.errors import LostLeaseError, UnknownRowError
 from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Saved, Spent
-from tradewind.live.store.rows import ChargeRow, MachineRow, RunHead
+from tradewind.live.store.rows import CacheRow, ChargeRow, DigestRow, MachineRow, RunHead
 from tradewind.live.store.statements import Rows, Write
 from tradewind.model.units import DAY, Duration, Time
 
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NEVER = 1 << 62
+"""A time that never comes."""
+
 
 class Session(Protocol):
     """A connection that writes, opened anew by itself when it breaks."""
 
     url: str
     """Where SQLAlchemy finds the same database."""
+    number: str
+    """What a full-text table calls the numbers of its rows."""
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do some work in one transaction that excludes other writers of the same rows; it may be done again."""
@@ -42,6 +47,9 @@ class Session(Protocol):
 
     def write(self, write: Write, rows: Rows) -> int:
         """How many rows have been written."""
+
+    def write_words(self, table: str, rows: Sequence[tuple[int, int, Sequence[str]]]) -> None:
+        """Write by which words things are found: number, run and words of each."""
 
     def newest_token(self, name: str) -> int | None:
         """The token that may write, and that stays the newest until the transaction ends."""
@@ -97,8 +105,16 @@ class SqlStore:
             spent=dict(sorted(spent.items())),
             memories=coding.values_of(fetch(statements.ALL_MEMORIES)),
             notes=coding.values_of(fetch(statements.ALL_NOTES)),
-            next=Numbers(**dict(fetch(statements.ALL_COUNTERS))),
+            next=self._numbers(),
         )
+
+    def _numbers(self) -> Numbers:
+        counted = Numbers(**dict(self._session.fetch(statements.ALL_COUNTERS)))
+        return counted._replace(seq=max(counted.seq, self._after_log()))
+
+    def _after_log(self) -> int:
+        rows = self._session.fetch(statements.AFTER_LOG)
+        return rows[0][0] if rows else 0
 
     def runs(self, *, tenant: str | None = None, status: str | None = None, limit: int = 100) -> list[RunHead]:
         """The latest runs, newest first."""
@@ -135,7 +151,13 @@ class SqlStore:
             machines, charges, batches = session.transact(lambda: self._forget_history(before, interval))
         return Pruned(len(gone), units, machines, charges, batches)
 
+    def forget(self, run: int) -> None:
+        """Forget one run that has ended."""
+        self.transact(lambda _: self._forget(run))
+
     def _forget(self, run: int) -> int:
+        for statement in statements.FORGET_WORDS:
+            self._session.change(statement.format(number=self._session.number), run=run)
         for statement in statements.FORGET_RUN:
             self._session.change(statement, run=run)
         return self._session.change(statements.FORGET_UNITS, run=run)
@@ -145,11 +167,50 @@ class SqlStore:
         ((oldest,),) = session.fetch(statements.OLDEST_SUBMISSION)
         horizon = before if oldest is None else min(before, oldest)
         session.change(statements.CARRY, horizon=horizon - interval)
+        session.write(statements.COUNTERS, [("seq", self._after_log())])
         return (
             session.change(statements.FORGET_MACHINES, horizon=horizon),
             session.change(statements.FORGET_CHARGES, horizon=horizon - interval),
             session.change(statements.FORGET_LOG, horizon=horizon),
         )
+
+    def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
+        """What calls gave a tenant before, by key."""
+        found: dict[str, CacheRow] = {}
+        size = statements.RECALLED
+        with self._lock:
+            for start in range(0, len(keys), size):
+                some = list(keys[start : start + size])
+                names = {f"key{at}": key for at, key in enumerate(some + some[:1] * (size - len(some)))}
+                rows = self._fetch(statements.RECALL, tenant=tenant, **names)
+                found |= {row.key: row for row in map(coding.cache_row, rows)}
+        return found
+
+    def cached(self, *, tenant: str | None = None, step: str | None = None, limit: int = 100) -> list[CacheRow]:
+        """What is in the cache, the latest first."""
+        with self._lock:
+            rows = self._fetch(statements.ALL_CACHED, **_which(tenant, step), most=limit)
+        return [coding.cache_row(row) for row in rows]
+
+    def prune_cache(
+        self, *, tenant: str | None = None, step: str | None = None, unused_since: Time | None = None
+    ) -> int:
+        """Forget what nobody has used since a time."""
+        before = NEVER if unused_since is None else unused_since
+        session = self._session
+        with self._lock:
+            which = _which(tenant, step)
+            return session.transact(lambda: session.change(statements.FORGET_CACHED, **which, before=before))
+
+    def digest(self, path: str) -> DigestRow | None:
+        """What is known of a file."""
+        with self._lock:
+            rows = self._fetch(statements.DIGEST, path=coding.clean(path))
+        return DigestRow(*rows[0]) if rows else None
+
+    def _fetch(self, statement: str, **values: Any) -> Rows:
+        session = self._session
+        return session.snapshot(lambda: session.fetch(statement, **values))
 
     def take_lease(self, name: str, holder: str, until: Time, now: Time) -> Lease | None:
         """Become the leader if nobody else is at this time."""
@@ -170,6 +231,16 @@ class SqlStore:
         """Let somebody else lead at once."""
         self.renew_lease(lease, 0)
 
+    @property
+    def url(self) -> str:
+        """Where SQLAlchemy finds the same database."""
+        return self._session.url
+
+    def transact(self, work: Callable[[Session], T]) -> T:
+        """Do some work of somebody else's in one transaction, between batches; it may be done again."""
+        with self._lock:
+            return self._session.transact(lambda: work(self._session))
+
     def close(self) -> None:
         """Let go of files and connections."""
         with self._lock:
@@ -179,26 +250,56 @@ class SqlStore:
             self._session.close()
 
 
+def _which(tenant: str | None, step: str | None) -> dict[str, Any]:
+    """What the statements about the cache are asked for: a tenant, and steps whose names begin with something."""
+    begin = coding.clean(step or "")
+    return {"tenant": tenant or "", "step": begin, "length": len(begin)}
+
+
 def _writes(changes: Changes) -> Iterator[tuple[Write, Rows]]:
-    """The rows of a batch as they are stored, in the order of writing."""
+    """The rows of a batch as they are stored, in the order of writing; most batches hold only some kinds."""
+    if changes.new_runs or changes.runs:
+        yield from _writes_of_runs(changes)
+    if changes.new_units:
+        yield statements.NEW_UNITS, coding.plain_units(changes.new_units)
+    if changes.units:
+        yield statements.UNITS, coding.plain_unit_changes(changes.units)
+    if changes.machines:
+        yield statements.MACHINES, [coding.plain_machine(row) for row in changes.machines]
+    if changes.charges:
+        yield statements.CHARGES, changes.charges
+    if changes.attempts:
+        yield statements.ATTEMPTS, [coding.plain_attempt(row) for row in changes.attempts]
+    if changes.log:
+        yield statements.LOG, changes.log
+    yield from _writes_of_the_rest(changes)
+    used = zip(Numbers._fields[:-1], changes.used()[:-1], strict=True)  # that of the log can be seen there
+    if counted := [(name, number) for name, number in used if number]:
+        yield statements.COUNTERS, counted
+
+
+def _writes_of_runs(changes: Changes) -> Iterator[tuple[Write, Rows]]:
     new_runs = [coding.plain_run(row) for row in changes.new_runs]
     runs = [coding.plain_run_change(row) for row in changes.runs]
     generators = {row[0]: row[10] for row in new_runs if row[10] is not None}
     generators |= {row[0]: row[5] for row in runs if row[5] is not None}
-    used = zip(Numbers._fields, changes.used(), strict=True)
-    everything: tuple[tuple[Write, Rows], ...] = (
-        (statements.NEW_RUNS, [row[:9] for row in new_runs]),
-        (statements.NEW_DOCUMENTS, [(row[0], row[9], row[11]) for row in new_runs]),
-        (statements.RUNS, [row[:5] for row in runs]),
-        (statements.GENERATORS, list(generators.items())),
-        (statements.NEW_UNITS, coding.plain_units(changes.new_units)),
-        (statements.UNITS, coding.plain_unit_changes(changes.units)),
-        (statements.MACHINES, [coding.plain_machine(row) for row in changes.machines]),
-        (statements.CHARGES, changes.charges),
-        (statements.ATTEMPTS, [coding.plain_attempt(row) for row in changes.attempts]),
-        (statements.LOG, changes.log),
-        (statements.MEMORIES, [(name, coding.to_text(value)) for name, value in changes.memories.items()]),
-        (statements.NOTES, [(name, coding.to_text(value)) for name, value in changes.notes.items()]),
-        (statements.COUNTERS, [(name, number) for name, number in used if number]),
-    )
-    return ((write, rows) for write, rows in everything if rows)
+    if new_runs:
+        yield statements.NEW_RUNS, [row[:9] for row in new_runs]
+        yield statements.NEW_DOCUMENTS, [(row[0], row[9], row[11]) for row in new_runs]
+    if runs:
+        yield statements.RUNS, [row[:5] for row in runs]
+    if generators:
+        yield statements.GENERATORS, list(generators.items())
+
+
+def _writes_of_the_rest(changes: Changes) -> Iterator[tuple[Write, Rows]]:
+    if changes.cache:
+        yield statements.CACHE, [coding.plain_cache(row) for row in changes.cache]
+    if changes.digests:
+        yield statements.DIGESTS, changes.digests
+    if changes.memories:
+        yield statements.MEMORIES, [(name, coding.to_text(value)) for name, value in changes.memories.items()]
+    if changes.notes:
+        yield statements.NOTES, [(name, coding.to_text(value)) for name, value in changes.notes.items()]
+    if changes.keys:
+        yield statements.KEYS, changes.keys

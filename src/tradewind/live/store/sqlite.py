@@ -6,7 +6,7 @@ needs shared memory, which network file systems do not have.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -38,6 +38,8 @@ _FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 
 class SqliteSession:
     """The one connection of this process that writes to a file."""
+
+    number = "rowid"
 
     def __init__(self, path: Path, durability: Durability, patience: Duration) -> None:
         self.path = path.absolute()
@@ -71,6 +73,11 @@ class SqliteSession:
     def write(self, write: Write, rows: Rows) -> int:
         """How many rows have been written."""
         return self._open().executemany(_worded(write), rows).rowcount
+
+    def write_words(self, table: str, rows: Sequence[tuple[int, int, Sequence[str]]]) -> None:
+        """Write by which words things are found."""
+        statement = f"INSERT OR REPLACE INTO {table} (rowid, run, words) VALUES (?, ?, ?)"  # noqa: S608
+        self._open().executemany(statement, [(number, run, " ".join(words)) for number, run, words in rows])
 
     def newest_token(self, name: str) -> int | None:
         """The token that may write; as nobody else writes, it stays so."""

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 from tradewind.live.store.rows import (
     AttemptRow,
+    CacheRow,
     ChargeRow,
+    DigestRow,
+    KeyRow,
     LogRow,
     MachineRow,
     RunRow,
@@ -20,6 +23,9 @@ from tradewind.live.store.rows import (
 
 Column: TypeAlias = tuple[str, str]
 """Name, and type in PostgreSQL."""
+
+RECALLED = 64
+"""Keys that are looked up at once."""
 
 _INT, _TEXT, _BYTES, _FLOAT = "int8", "text", "bytea", "float8"
 _KINDS: dict[Any, str] = {
@@ -105,6 +111,12 @@ CHARGES = Write("charges", _columns(ChargeRow), key=("number",))
 ATTEMPTS = Write("attempts", _columns(AttemptRow), key=("run", "unit", "attempt"))
 """Attempts that have ended."""
 
+CACHE = Write("cache", _columns(CacheRow), key=("tenant", "key"))
+"""What calls gave, new or used again."""
+
+DIGESTS = Write("digests", _columns(DigestRow), key=("path",))
+"""Digests of large files."""
+
 LOG = Write("log", _columns(LogRow), key=("first",))
 """Batches of the log."""
 
@@ -113,6 +125,9 @@ MEMORIES = Write("memories", (("policy", _TEXT), ("state", _TEXT)), key=("policy
 
 NOTES = Write("notes", (("name", _TEXT), ("value", _TEXT)), key=("name",))
 """What else the driver wants to find again."""
+
+KEYS = Write("keys", _columns(KeyRow), key=("tenant", "key"))
+"""Under which keys work was handed in, so that handing it in again finds the same run."""
 
 COUNTERS = Write("counters", (("name", _TEXT), ("next", _INT)), key=("name",), keeps_larger=True)
 """Numbers never used so far; they only grow, so that pruning gives no number free again."""
@@ -156,6 +171,30 @@ ALL_NOTES = "SELECT name, value FROM notes ORDER BY name"
 ALL_COUNTERS = "SELECT name, next FROM counters"
 """Numbers never used so far."""
 
+AFTER_LOG = "SELECT last + 1 FROM log ORDER BY first DESC LIMIT 1"
+"""The number after the last in the log, which is not counted apart: every batch would have to."""
+
+# The cache
+
+_CACHED = f"SELECT {', '.join(CACHE.names)} FROM cache"  # noqa: S608  names of our own
+
+RECALL = f"{_CACHED} WHERE tenant = :tenant AND key IN ({', '.join(f':key{at}' for at in range(RECALLED))})"
+"""What calls gave a tenant, by as many keys as are asked for at once; where there are fewer, one is given again."""
+
+ALL_CACHED = (
+    f"{_CACHED} WHERE (:tenant = '' OR tenant = :tenant) AND substr(step, 1, :length) = :step"
+    " ORDER BY used DESC, tenant, key LIMIT :most"
+)
+"""The latest of the cache, of a tenant or of all, and of steps whose names begin with something."""
+
+FORGET_CACHED = (
+    "DELETE FROM cache WHERE used < :before AND (:tenant = '' OR tenant = :tenant) AND substr(step, 1, :length) = :step"
+)
+"""Remove what nobody has used since a time."""
+
+DIGEST = "SELECT path, size, modified, digest FROM digests WHERE path = :path"
+"""What is known of a file."""
+
 # Leading
 
 TAKE_LEASE = """
@@ -181,9 +220,18 @@ OLD_RUNS = """
 
 FORGET_RUN = tuple(
     f"DELETE FROM {table} WHERE {column} = :run"  # noqa: S608  names of our own
-    for table, column in (("attempts", "run"), ("generators", "run"), ("documents", "run"), ("runs", "number"))
+    for table, column in (
+        *(("attempts", "run"), ("generators", "run"), ("documents", "run"), ("runs", "number")),
+        *(("keys", "run"), ("tallies", "run")),
+    )
 )
 """Remove a run, but for its units."""
+
+FORGET_WORDS = (
+    "DELETE FROM run_words WHERE {number} = :run",
+    "DELETE FROM task_words WHERE {number} IN (SELECT number FROM units WHERE run = :run)",
+)
+"""Remove by which words a run and its units are found; each database has its own name for the numbers of rows."""
 
 FORGET_UNITS = "DELETE FROM units WHERE run = :run"
 """Remove the units of a run."""

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from resource import struct_rusage
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tradewind.live.worker.worker import Worker
 
 _KILLED = 128 + signal.SIGKILL
+_PAUSE = 1.0
+"""Seconds between two looks whether there is room on a full disk."""
 
 
 Method = TypeVar("Method", bound=Callable[..., None])
@@ -71,6 +74,9 @@ class Attempt:
         self._cpu = 0.0
         self._memory = 0
         self._tool = ""
+        self._again: Callable[[], None] | None = None
+        """What is to be tried again once there is room on the disk."""
+        self._full_since = 0.0
 
     @guarded
     def begin(self) -> None:
@@ -78,11 +84,11 @@ class Attempt:
         order = self.order
         self._worker.strays.alive.add(self.key)
         try:
-            _make(order.folder)
             if order.checkpoint:
                 os.makedirs(order.checkpoint, exist_ok=True)
+            _make(order.folder, is_first=order.attempt == 1)
         except OSError as problem:
-            self._fail(unwritable(order.folder, problem))
+            self._fail_or_wait(unwritable(order.folder, problem), self.begin)
         else:
             self._go_on()
 
@@ -101,6 +107,12 @@ class Attempt:
         strays = self._worker.strays
         if self._settling:
             self._report()  # something cannot even be killed: no reason to wait for ever
+        elif self._again is not None:
+            again, self._again = self._again, None
+            if self.stopped is not None:
+                self._fail(self.stopped)
+            else:
+                again()
         elif self.stopped is not None:
             if now >= self._until:
                 processes.kill_group(self._lead, signal.SIGKILL)
@@ -147,7 +159,7 @@ class Attempt:
             else:
                 self._command(order.calls[self._at])
         except Failure as failure:
-            self._fail(failure)
+            self._fail_or_wait(failure, self._go_on)
 
     # ── commands ──
 
@@ -155,7 +167,8 @@ class Attempt:
         folder = self._folder(self._at)
         if len(self.order.calls) > 1:
             try:
-                os.mkdir(folder)
+                if not (self._full_since and os.path.isdir(folder)):
+                    os.mkdir(folder)
             except OSError as problem:
                 raise unwritable(folder, problem) from None
         values = resolve(call.inputs, self._results) if call.inputs else {}
@@ -175,14 +188,18 @@ class Attempt:
             return
         self._lead = 0
         self._took(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * processes.UNIT)
-        call, folder = self.order.calls[self._at], self._folders[0]
         self._watch.end(time.monotonic())
+        self._close(status)
+
+    def _close(self, status: int) -> None:
+        """Write down how its command has ended, and go on if that was well."""
+        call, folder = self.order.calls[self._at], self._folders[0]
         try:
             code = command.end(folder, status)
             if self.stopped is None and code == 0:
                 self._results[call.id] = outputs.collect(call, folder) if call.outputs else {}
         except Failure as failure:
-            self._fail(failure)
+            self._fail_or_wait(failure, lambda: self._close(status))
             return
         if self.stopped is not None:
             self._fail(self.stopped)
@@ -246,6 +263,7 @@ class Attempt:
 
     def _follow(self, lead: int, calls: list[PackedCall], folders: list[str], spools: tuple[int, ...] = ()) -> None:
         now = time.monotonic()
+        self._full_since = 0.0
         self._lead = lead
         self._leads.append(lead)
         self._folders = folders
@@ -266,6 +284,16 @@ class Attempt:
         """Whether the kernel has killed for want of memory, or the limit was near."""
         limit = self.order.memory
         return self._worker.out_of_memory() or (limit is not None and self._memory > 0.9 * limit)
+
+    def _fail_or_wait(self, failure: Failure, again: Callable[[], None]) -> None:
+        """Fail, unless all it lacks is room on a disk: then try again in a while, and for a while."""
+        now = time.monotonic()
+        self._full_since = self._full_since or now
+        if failure.lacks_room and self.stopped is None and now - self._full_since < self._worker.settings.room:
+            self._again = again
+            self._wake(now + _PAUSE)
+        else:
+            self._fail(failure)
 
     def _fail(self, failure: Failure) -> None:
         self._failure = failure
@@ -319,9 +347,24 @@ class Attempt:
         return variables
 
 
-def _make(folder: str) -> None:
+def _make(folder: str, *, is_first: bool) -> None:
+    """Make a new folder; that around it is there already, unless this is the first attempt of a chain."""
+    if is_first:
+        with suppress(FileExistsError, FileNotFoundError):
+            os.mkdir(os.path.dirname(folder))
     try:
         os.mkdir(folder)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         os.mkdir(folder)
+    except FileExistsError:  # of an attempt that the store forgot when this host failed
+        _put_aside(folder)
+        os.mkdir(folder)
+
+
+def _put_aside(folder: str) -> None:
+    """Keep what is in a folder under another name."""
+    number = 1
+    while os.path.lexists(f"{folder}~{number}"):
+        number += 1
+    os.rename(folder, f"{folder}~{number}")  # noqa: PTH104 - pathlib is not loaded here

@@ -5,7 +5,7 @@ an object. It cannot change the folder, so that the worker, which has one thread
 its own output files.
 """
 # pathlib costs more than the calls that it wraps
-# ruff: noqa: PTH118
+# ruff: noqa: PTH108, PTH118
 
 import os
 import signal
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.live.worker import containers, inputs
+from tradewind.live.worker import containers, inputs, outputs
 from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.wire import PackedCall, PackedOrder
 
@@ -51,6 +51,8 @@ def start(
     text = inputs.fill(call.target, values)
     try:
         os.chdir(folder)
+        if call.outputs:
+            outputs.prepare(call, folder)
         _write("command.sh", text if text.endswith("\n") else text + "\n")
     except (OSError, UnicodeEncodeError) as problem:
         raise _unable(folder, problem) from None
@@ -58,7 +60,7 @@ def start(
         variables.update(inputs.exported(values))
     variables.update(call.environment)
     if call.kind == "container":
-        words = containers.words(tool, call.image, text, order, folder, variables, label)
+        words = containers.words(tool, call, text, values, order, folder, variables, label)
     elif len(text) < _LONGEST:
         words = [_SHELL, "-c", text]
     else:
@@ -76,7 +78,7 @@ def end(folder: str, status: int) -> int:
     try:
         _write(os.path.join(folder, "exitcode"), f"{code}\n")
     except OSError as problem:
-        raise Failure("error", f"cannot write to folder {folder}: {problem.strerror}") from None
+        raise unwritable(folder, problem, "error") from None
     return code
 
 
@@ -94,6 +96,9 @@ def _write(path: str, text: str) -> None:
     file = os.open(path, _NEW, 0o666)
     try:
         os.write(file, text.encode())
+    except OSError:
+        os.unlink(path)  # so that it can be tried again
+        raise
     finally:
         os.close(file)
 

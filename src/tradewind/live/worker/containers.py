@@ -7,32 +7,70 @@ its machine's and its attempt's label, and a note on disk tells the keeper which
 # ruff: noqa: PTH108, PTH110, PTH118, PTH123
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from tradewind.live.worker.failure import Failure, unwritable
-from tradewind.live.worker.wire import PackedOrder
+from tradewind.live.worker.wire import PackedCall, PackedOrder
+
+_LONGEST = 4096
+"""Characters of a path."""
 
 TOOLS = ("podman", "docker", "apptainer")
 
 
 def words(
-    tool: str, image: str, command: str, order: PackedOrder, folder: str, variables: dict[str, str], label: str
+    tool: str,
+    call: PackedCall,
+    command: str,
+    values: Mapping[str, Any],
+    order: PackedOrder,
+    folder: str,
+    variables: dict[str, str],
+    label: str,
 ) -> list[str]:
-    """The command line that runs a shell command in a container, in the attempt's folder."""
+    """The command line that runs a shell command in a container, in the attempt's folder, with its inputs in sight."""
+    image = call.image
+    is_own, *options = call.container or (False,)
     folders = [folder, *([order.checkpoint] if order.checkpoint else [])]
+    seen = list(_paths(list(values.values()), tuple(folders)))
     if tool == "apptainer":
-        binds = [word for each in folders for word in ("--bind", each)]
+        if is_own:
+            raise Failure("start", f"container: apptainer cannot use the entry point of {image}; install podman")
+        binds = [word for each in (*folders, *(f"{path}:{path}:ro" for path in seen)) for word in ("--bind", each)]
         exports = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
         source = image if "://" in image or os.path.exists(image) else f"docker://{image}"
-        return [tool, "exec", *binds, "--pwd", folder, *exports, source, "/bin/sh", "-c", command]
+        return [tool, "exec", *binds, "--pwd", folder, *exports, *options, source, "/bin/sh", "-c", command]
     user = [] if tool == "podman" else ["--user", f"{os.getuid()}:{os.getgid()}"]
     memory = ["--memory", str(order.memory)] if order.memory else []
     return [
         *(tool, "run", "--rm", "--label", f"tradewind={label}", "--label", f"tradewind.machine={_machine(label)}"),
         *(*user, *memory, "--cpus", str(order.cpus), "--workdir", folder),
         *(word for each in folders for word in ("--volume", f"{each}:{each}")),
+        *(word for path in seen for word in ("--volume", f"{path}:{path}:ro")),
         *(word for name in variables for word in ("--env", name)),
-        *("--entrypoint", "/bin/sh", image, "-c", command),
+        *options,
+        *((image, *_split(command)) if is_own else ("--entrypoint", "/bin/sh", image, "-c", command)),
     ]
+
+
+def _paths(values: list[Any], known: tuple[str, ...]) -> dict[str, None]:
+    """The files and folders among values that the container would not see, each once, in their order."""
+    found: dict[str, None] = {}
+    for value in values:
+        if isinstance(value, list | dict):
+            found |= _paths(list(value.values()) if isinstance(value, dict) else value, known)
+        elif isinstance(value, str) and value.startswith("/") and "\n" not in value and ":" not in value:
+            is_known = any(value == folder or value.startswith(f"{folder}/") for folder in known)
+            if len(value) > 1 and not is_known and len(value) < _LONGEST and os.path.exists(value):
+                found[value] = None
+    return found
+
+
+def _split(command: str) -> list[str]:
+    from shlex import split  # noqa: PLC0415 - seldom needed
+
+    return split(command)
 
 
 def tool() -> str:

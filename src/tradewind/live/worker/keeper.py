@@ -4,6 +4,8 @@ Workers are forked from it, for its modules are loaded and its memory is small: 
 Whatever a dead worker's tasks were is adopted by the keeper and killed, without any worker having to name its tasks.
 When the engine's end of the socket closes, in whatever way the control plane ended, all workers and tasks end too.
 """
+# pathlib costs more than the calls that it wraps
+# ruff: noqa: PTH118
 
 import gc
 import os
@@ -12,12 +14,16 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from tradewind.live.worker import containers, processes
 from tradewind.live.worker.alarm import Alarm
 from tradewind.live.worker.wire import Link, Settings
 from tradewind.live.worker.worker import Worker
+
+LOG = "workers.log"
+"""Where in the root keeper and workers write what goes wrong."""
 
 PATIENCE = 3.0
 """Seconds that workers have to end by themselves once the engine is gone."""
@@ -31,6 +37,7 @@ class Keeper:
         self._link = Link(engine)
         self._alarm = Alarm()
         self._pid = os.getpid()
+        self._family = processes.Family()
         self._sockets: list[int] = []
         self._pids: dict[int, int] = {}
         self._machines: dict[int, int] = {}
@@ -77,9 +84,13 @@ class Keeper:
         elif message[0] == "kill":
             if message[1] in self._pids:
                 processes.kill(self._pids[message[1]], signal.SIGKILL)
+        elif message[0] == "ping":
+            with suppress(OSError):  # it is not waiting for an answer, or gone
+                self._engine.send(b".")
         else:
             self._settings = Settings(*message[1])
             sys.path[:] = self._settings.path
+            _write_to(os.path.join(self._settings.root, LOG))
 
     def _start(self, machine: int, file: int) -> None:
         try:
@@ -121,7 +132,7 @@ class Keeper:
                 del self._pids[machine]
                 self._cleaners.add(containers.remove_left(self._settings.root, self._name(machine)))
             self._cleaners.discard(pid)
-        for pid in processes.own_children(self._pid):
+        for pid in self._family.now():
             if pid not in self._machines and pid not in self._cleaners:
                 processes.kill(pid, signal.SIGKILL)
 
@@ -129,7 +140,19 @@ class Keeper:
         return f"{self._pid}-{machine}"  # unique on this host
 
     def _left(self) -> bool:
-        return bool(self._machines or processes.own_children(self._pid))
+        return bool(self._machines or self._family.now())
+
+
+def _write_to(path: str) -> None:
+    """Send what we and our workers have to say to a file; if that cannot be, it stays where it went before."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as problem:
+        sys.stderr.write(f"{path}: {problem.strerror}\n")
+        return
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
 
 
 def _prepare() -> bool:

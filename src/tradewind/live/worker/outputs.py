@@ -1,8 +1,9 @@
 """What a call leaves behind: files found by pattern, and values read from its output, its files or its return."""
 # pathlib costs more than the calls that it wraps
-# ruff: noqa: PTH110, PTH116, PTH118, PTH123, PTH207
+# ruff: noqa: PTH103, PTH110, PTH112, PTH116, PTH118, PTH120, PTH123, PTH207
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from tradewind.live.worker.wire import PackedCall
 LARGEST = 16 << 20
 """Bytes of a file that is read as a value."""
 
+_WILD = re.compile(r"[*?\[]")
+
 OURS = frozenset(("command.sh", "out", "err", "exitcode"))
 """Files that a pattern does not find: they are no work of the call."""
 
@@ -19,23 +22,31 @@ OURS = frozenset(("command.sh", "out", "err", "exitcode"))
 def collect(call: PackedCall, folder: str, returned: Any = None) -> dict[str, Any]:
     """The outputs of a call by name; a `Failure` names the first that is missing."""
     found = {}
-    for name, (path, many, value) in call.outputs.items():
+    for name, (path, many, value, optional) in call.outputs.items():
         if not value:
-            found[name] = _files(name, path, folder, many=many)
+            found[name] = _files(name, path, folder, many=many, optional=optional)
         elif value == "stdout":
             found[name] = _read(name, os.path.join(folder, "out")).strip()
         elif value == "json":
             lines = _read(name, os.path.join(folder, "out")).strip().splitlines()
             found[name] = _parsed(name, lines[-1] if lines else "", "the last line of stdout")
         elif value == "return":
-            sole = sum(each == "return" for _, _, each in call.outputs.values()) == 1
+            sole = sum(each[2] == "return" for each in call.outputs.values()) == 1
             found[name] = _returned(name, returned, sole=sole)
         else:
             found[name] = _parsed(name, _read(name, os.path.join(folder, value)), value)
     return found
 
 
-def _files(name: str, pattern: str, folder: str, *, many: bool) -> str | list[str]:
+def prepare(call: PackedCall, folder: str) -> None:
+    """Make the folders that the paths of a call's outputs lead into."""
+    for path, _, value, _ in call.outputs.values():
+        if "/" in path and not value:
+            plain_part = os.path.join(folder, _WILD.split(path, maxsplit=1)[0])
+            os.makedirs(os.path.dirname(plain_part), exist_ok=True)
+
+
+def _files(name: str, pattern: str, folder: str, *, many: bool, optional: bool) -> str | list[str] | None:
     if not any(sign in pattern for sign in "*?["):
         path = os.path.join(folder, pattern)
         paths = [path] if os.path.exists(path) else []
@@ -44,6 +55,10 @@ def _files(name: str, pattern: str, folder: str, *, many: bool) -> str | list[st
 
         names = glob.glob(pattern, root_dir=folder, recursive=True)
         paths = sorted(os.path.join(folder, each) for each in names if each not in OURS)
+        if "**" in pattern:  # all that lies below, whatever the folders in between
+            paths = [path for path in paths if not os.path.isdir(path)]
+    if not paths and optional:
+        return [] if many else None
     if not paths:
         raise Failure("missing", f"output {name!r}: no file {pattern!r} was left behind")
     if many:

@@ -17,6 +17,7 @@ UNIT = 1024 if sys.platform != "darwin" else 1
 """Bytes in which the kernel counts the memory of a process that has ended."""
 
 PAGE = os.sysconf("SC_PAGESIZE")
+_PIECE = 3_000
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
@@ -49,12 +50,24 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def own_children(pid: int) -> list[int]:
-    """The children of the calling process, which has one thread and the given number."""
-    try:
-        return [int(child) for child in _read(f"/proc/self/task/{pid}/children").split()]
-    except OSError:
-        return _children_by_scan(pid) if LINUX else []
+class Family:
+    """The children of the calling process, which has one thread; its file stays open, for it is read all the time."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        try:
+            self._file = os.open(f"/proc/self/task/{self._pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._file = -1
+
+    def now(self) -> list[int]:
+        """Who they are."""
+        if self._file < 0:
+            return _children_by_scan(self._pid) if LINUX else []
+        data = os.pread(self._file, 65_536, 0)
+        if len(data) > _PIECE:  # the kernel gives it in pieces
+            data = _read(f"/proc/self/task/{self._pid}/children")
+        return [int(child) for child in data.split()]
 
 
 def descendants(pid: int) -> list[int]:

@@ -5,7 +5,6 @@ variable that every command is started with. One that has shed both belongs to w
 and ends with the last of these.
 """
 
-import os
 import signal
 from collections.abc import Container, Iterator
 
@@ -23,12 +22,12 @@ class Strays:
         """Keys of attempts that run."""
         self.sessions: dict[int, str] = {}
         """Which attempt began a session."""
-        self._pid = os.getpid()
+        self.family = processes.Family()
         self._owners: dict[int, set[str]] = {}
 
     def look(self, known: Container[int]) -> None:
         """Find new ones among the children that are not known."""
-        for pid in processes.own_children(self._pid):
+        for pid in self.family.now():
             if pid not in known and pid not in self._owners:
                 self._owners[pid] = self._owners_of(pid)
 

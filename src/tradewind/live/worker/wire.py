@@ -20,11 +20,13 @@ class PackedCall(NamedTuple):
     image: str
     inputs: dict[str, Any]
     """A tuple anywhere inside is a `Ref`: call, output and path."""
-    outputs: dict[str, tuple[str, bool, str]]
-    """For each its path, whether it is many, and where its value is read from."""
+    outputs: dict[str, tuple[str, bool, str, bool]]
+    """For each its path, whether it is many, where its value is read from, and whether it may be absent."""
     environment: dict[str, str]
     run: float | None
     silence: float | None
+    container: tuple[Any, ...] = ()
+    """Whether the image's own entry point is used, and options for the tool."""
 
 
 class PackedOrder(NamedTuple):
@@ -53,12 +55,18 @@ class Settings(NamedTuple):
     """A folder for what belongs to no attempt."""
     path: list[str]
     """Where Python looks for the modules of functions."""
+    room: float = 600.0
+    """Seconds that an attempt waits for room on a full disk before it fails."""
 
 
 def frame(message: Any) -> bytes:
     """A message as it travels."""
     body = marshal.dumps(message)
     return len(body).to_bytes(4, "big") + body
+
+
+_LITTLE, _MUCH = 1 << 14, 1 << 18
+"""Bytes to be read at once: much where a frame is long, but memory for that costs more than reading most frames."""
 
 
 class Link:
@@ -73,7 +81,7 @@ class Link:
     def read(self) -> list[Any] | None:
         """All messages that have come; None: the other end is gone."""
         try:
-            data = self.socket.recv(1 << 18)
+            data = self.socket.recv(_MUCH if self._came else _LITTLE)
         except (BlockingIOError, InterruptedError):
             return []
         except OSError:

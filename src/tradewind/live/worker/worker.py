@@ -75,8 +75,7 @@ class Worker:
         while not self._over and not (self._leaving and not self._running):
             if self._news:
                 self._tell()
-            wait = max(0.0, self._wakes[0][0] - time.monotonic()) * 1000 if self._wakes else None
-            for file, event in self._poll.poll(wait):
+            for file, event in self._poll.poll(self._patience()):
                 ear = self._ears.get(file)
                 if ear is not None:
                     ear(event)
@@ -173,6 +172,13 @@ class Worker:
             for attempt in list(self.settling):
                 attempt.settle()
 
+    def _patience(self) -> float | None:
+        """Milliseconds until somebody wants to be woken; who has ended since need not be."""
+        wakes = self._wakes
+        while wakes and wakes[0][3] != wakes[0][2].serial:
+            heapq.heappop(wakes)
+        return max(0.0, wakes[0][0] - time.monotonic()) * 1000 if wakes else None
+
     def _look(self) -> None:
         now = time.monotonic()
         while self._wakes and self._wakes[0][0] <= now:
@@ -192,6 +198,6 @@ class Worker:
             except ChildProcessError:
                 return
             if pid == 0:
-                for each in processes.own_children(os.getpid()):
+                for each in self.strays.family.now():
                     processes.kill(each, signal.SIGKILL)
                 time.sleep(0.005)

@@ -35,6 +35,8 @@ class Fixed:
             names = ", ".join(kind.type.name for kind in view.kinds)
             raise ValueError(f"there is no machine type {wanted.type!r}; there are {names}")
         for pool in view.pools():
+            if not pool.runs:
+                continue
             for place, kind in enumerate(kinds):
                 share = wanted.machines // len(kinds) + (place < wanted.machines % len(kinds))
                 missing = share - len(pool.fleets[kind.index].machines)

@@ -13,7 +13,7 @@ from math import ceil
 from tradewind.model.units import Money
 from tradewind.policies.budget.profile import inflate, scale_down, supply
 from tradewind.policies.budget.throughput import (
-    History,
+    Histories,
     Outlook,
     Smoothing,
     close_interval,
@@ -49,7 +49,7 @@ class Pfa:
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
-        self.memory: dict[str, History] = {}
+        self.memory = Histories()
 
     def scale(self, view: View) -> Iterator[Scaling]:
         """Serve the tenants in turn."""
@@ -82,7 +82,7 @@ class Pfa:
         return demand, target, because
 
     def _outlook(self, view: View, pool: Pool) -> Outlook:
-        history = self.memory.setdefault(pool.tenant.name, History(len(view.kinds)))
+        history = self.memory.of(pool.tenant.name, len(view.kinds))
         counters = [(fleet.completed, fleet.machine_time(view.now)) for fleet in pool.fleets]
         throughput = close_interval(history, view.now, counters)
         if self._parameters.smoothing == "ma":
@@ -128,9 +128,14 @@ def _surplus(view: View, fleet: Fleet, wanted: int) -> list[Machine]:
     return list(expiring(fleet.machines.values(), view.now, view.interval))[:beyond] if beyond > 0 else []
 
 
+def _build(parameters: Parameters) -> Policy:
+    scaler = Pfa(parameters)
+    return Policy("pfa", scaler, FirstIdle(), memory=scaler.memory)
+
+
 OFFER = Offer(
     name="pfa",
     summary="performance feedback within a budget per interval, without run-time estimates",
     parameters=Parameters,
-    build=lambda parameters: Policy("pfa", Pfa(parameters), FirstIdle()),
+    build=_build,
 )

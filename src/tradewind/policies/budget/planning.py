@@ -34,7 +34,8 @@ class PlanningScaler(Scaler, Protocol):
 
 def planning_policy(name: str, scaler: PlanningScaler, placement: Placement) -> Policy:
     """A scaler that plans, with the placer asked for."""
-    return Policy(name, scaler, ByPlan(scaler.memory) if placement == "plan" else FirstIdle())
+    placer = ByPlan(scaler.memory) if placement == "plan" else FirstIdle()
+    return Policy(name, scaler, placer, memory=scaler.memory)
 
 
 def assignments(planned: Sequence[Planned]) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 from tradewind.model.units import Duration, Time
 
@@ -36,6 +36,33 @@ class History:
     def __post_init__(self) -> None:
         self.seen = self.seen or [Seen() for _ in range(self.kinds)]
         self.ratios = self.ratios or equal_share(self.kinds)
+
+
+class Histories:
+    """What is remembered of all tenants."""
+
+    def __init__(self) -> None:
+        self._by_tenant: dict[str, History] = {}
+
+    def of(self, tenant: str, kinds: int) -> History:
+        """A tenant's; a new one if there is none, or if there are other types by now."""
+        history = self._by_tenant.get(tenant)
+        if history is None or history.kinds != kinds:
+            history = self._by_tenant[tenant] = History(kinds)
+        return history
+
+    def save(self) -> dict[str, Any]:
+        """As plain values, without the counters, which begin anew with the machines."""
+        return {
+            tenant: [history.kinds, [list(row) for row in history.throughputs], list(history.ratios), history.depth]
+            for tenant, history in self._by_tenant.items()
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Remember what was saved."""
+        for tenant, (kinds, rows, ratios, depth) in saved.items():
+            throughputs = deque(tuple(row) for row in rows)
+            self._by_tenant[tenant] = History(kinds, throughputs=throughputs, ratios=tuple(ratios), depth=depth)
 
 
 def equal_share(kinds: int) -> tuple[float, ...]:

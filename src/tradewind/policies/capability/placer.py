@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from tradewind.model.units import Duration, Time
+from tradewind.policies.capability.waiting import Waiting
 from tradewind.policies.protocol import Kind, Machine, Need, Place, Pool, Unit, View
 
 Preference: TypeAlias = Callable[[Pool, Need], int]
@@ -47,8 +48,7 @@ class Capability:
     def __init__(self, preference: Preference, patience: Duration) -> None:
         self._preference = preference
         self._patience = patience
-        self.memory: dict[tuple[int, int], Time] = {}
-        """Since when a set has been waiting, or when one of its units was last started, by pool and set."""
+        self.memory = Waiting()
         self._because = (
             "idle the longest of those that support it; most units remain of what it needs"
             if preference is most_remaining
@@ -74,9 +74,9 @@ class Capability:
             for machine, need, unit in candidates:
                 yield Place(unit, machine, self._because)
                 if pool.remaining(need):
-                    memory[pool.index, need.index] = now
+                    memory.started(pool, need, now)
                 else:
-                    memory.pop((pool.index, need.index), None)
+                    memory.over(pool, need)
 
     def _by_preference(self, pool: Pool, kinds: Sequence[Kind], now: Time) -> list[Request]:
         """The sets that wait and that some of these kinds support, best first."""
@@ -100,7 +100,7 @@ class Capability:
 
     def _overdue_since(self, pool: Pool, need: Need, now: Time) -> Time:
         """Since when a set has waited if that is too long, else now: the longest kept waiting comes first."""
-        since = self.memory.setdefault((pool.index, need.index), now)
+        since = self.memory.since(pool, need, now)
         return since if self._patience and now - since > self._patience else now
 
 

@@ -27,7 +27,8 @@ class Parameters(Renting):
 
 def build(name: str, preference: Preference, parameters: Parameters) -> Policy:
     """A policy that places by a preference and rents on demand."""
-    return Policy(name, OnDemand(parameters), Capability(preference, round(parameters.patience * SECOND)))
+    placer = Capability(preference, round(parameters.patience * SECOND))
+    return Policy(name, OnDemand(parameters), placer, memory=placer.memory)
 
 
 OFFER = Offer(

@@ -8,7 +8,7 @@ would leave the machine idle. The times of a plan are not kept: they were estima
 A plan is numbers only, so that it can be saved and loaded. An event costs O(log n) in the units planned on a machine.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from tradewind.policies.protocol import Place, Unit, View
@@ -19,22 +19,22 @@ class Plan:
 
     __slots__ = ("_ready", "_where", "changed")
 
-    def __init__(self, assignments: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, assignments: Iterable[Sequence[int]] = ()) -> None:
         self._where: dict[int, tuple[int, int]] = {}
         self._ready: dict[int, list[tuple[int, int]]] = {}
         self.changed = False
         """Whether it has been replaced since it was last followed."""
         self.load(assignments)
 
-    def load(self, assignments: Iterable[tuple[int, int]]) -> None:
+    def load(self, assignments: Iterable[Sequence[int]]) -> None:
         """Replace the plan by numbers of units and their machines, earliest first."""
         self._where = {unit: (place, machine) for place, (unit, machine) in enumerate(assignments)}
         self._ready = {}
         self.changed = True
 
-    def save(self) -> list[tuple[int, int]]:
+    def save(self) -> list[list[int]]:
         """Numbers of units and their machines, earliest first."""
-        return [(unit, machine) for unit, (_, machine) in self._where.items()]
+        return [[unit, machine] for unit, (_, machine) in self._where.items()]
 
     def take_in(self, unit: Unit) -> int | None:
         """Note that a unit is ready; the number of the machine it is planned on, if any."""

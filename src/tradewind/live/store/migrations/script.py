@@ -19,6 +19,9 @@ def script() -> str:
         f"INSERT INTO {TABLE} VALUES ('{KNOWN[-1]}')",  # noqa: S608  a name of our own
     ]
     for table in metadata.sorted_tables:
+        if "sqlite" in table.info:  # SQLAlchemy has no words for full-text tables
+            statements.append(table.info["sqlite"])
+            continue
         made: list[DDLElement] = [
             CreateTable(table),
             *(CreateIndex(index) for index in sorted(table.indexes, key=lambda i: str(i.name))),

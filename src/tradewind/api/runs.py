@@ -1,0 +1,156 @@
+"""Runs of Python workflows: started, waited for in plain and in asynchronous code, and their results brought back."""
+
+import asyncio
+import pickle
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from tradewind.api.errors import RemoteTraceback, RunError, RunInterruptedError, TaskError
+from tradewind.api.place import Place
+from tradewind.api.values import unpack
+from tradewind.api.worker import EXCEPTION
+from tradewind.live.folder import RUNS, STORE
+from tradewind.live.jobs import Job
+from tradewind.live.port import Failure
+from tradewind.live.rebuild import replay
+from tradewind.live.session import Result, Session
+from tradewind.live.store.open import open_store
+from tradewind.model.program import Program
+
+T = TypeVar("T")
+
+_busy: dict[Path, threading.Lock] = {}
+"""One run after the other in each folder."""
+
+
+class Way(Protocol):
+    """How a run is carried out."""
+
+    def wait(self) -> Any:
+        """What the run gives, once it has ended."""
+
+    def cancel(self) -> None:
+        """Want it no longer."""
+
+
+class Run(Generic[T]):
+    """A run on its way: ask for its `result`, or await it."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._value: Any = None
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="tradewind run", daemon=True)
+        self._thread.start()
+
+    def result(self, timeout: float | None = None) -> T:
+        """What the workflow gives, once it is there; what a task raised is raised again."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError("the run has not ended yet")
+        if self._problem is not None:
+            raise self._problem
+        return self._value  # type: ignore[no-any-return]
+
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Want it no longer."""
+        self._way.cancel()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> T:
+        try:
+            await asyncio.to_thread(self._thread.join)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.result()
+
+    def _work(self) -> None:
+        try:
+            self._value = self._way.wait()
+        except BaseException as problem:  # raised again where it is waited for
+            self._problem = problem
+
+
+class Embedded:
+    """A run on this host."""
+
+    def __init__(self, program: Program, place: Place) -> None:
+        self._program = program
+        self._place = place
+        self._session = Session(place.settings())
+
+    def wait(self) -> Any:
+        """Run it to its end."""
+        settings = self._place.settings()
+        with _busy.setdefault(settings.folder, threading.Lock()):
+            result = self._session.run(self._program, {}, uses_cache=self._place.cache)
+        if result.status == "done":
+            return unpack(outputs_of(settings.folder, result.id)["result"])
+        raise problem_of(result)
+
+    def cancel(self) -> None:
+        """Stop it; it can be resumed."""
+        self._session.interrupt()
+
+
+def outputs_of(folder: Path, id: str) -> dict[str, Any]:
+    """What the program of a run that is done gives: it is unfolded once more with what its steps gave."""
+    from tradewind.live.documents import decode  # noqa: PLC0415
+
+    store = open_store(folder / STORE)
+    try:
+        detail = store.run(id)
+    finally:
+        store.close()
+    if detail is None:
+        raise RunError(f"there is no run {id}")
+    job = Job(id, decode(detail.run.document), detail.run.parameters, folder / RUNS / id)
+    job.begin()
+    replay(job, detail.units)
+    if job.generator is None or not job.generator.is_done:
+        raise RunError(f"the run {id} is not done")
+    return job.generator.outputs()
+
+
+def problem_of(result: Result) -> BaseException:
+    """What to raise for a run that did not end well: what the task raised, if that can be had."""
+    if result.status == "interrupted":
+        return RunInterruptedError(f"the run {result.id} was interrupted; `tradewind run --resume` goes on with it")
+    if not result.failures:
+        return RunError("; ".join(result.reasons) or f"the run {result.id} has {result.status}")
+    failure = result.failures[0]
+    return brought_back(failure, _left(failure))
+
+
+def brought_back(failure: Failure, left: bytes | None) -> BaseException:
+    """The exception of a task, with where it came from; or one that tells what is known."""
+    report = failure.report
+    where = f"in task {report.call or failure.chain}; its files are in {failure.folder}"
+    problem: BaseException | None = None
+    text = report.tail
+    if left is not None:
+        try:
+            problem, text = pickle.loads(left)  # noqa: S301 - from our own worker
+        except Exception as error:  # a class that is not known here
+            text = f"{text}\n(it could not be brought back: {error})"
+    if problem is None:
+        problem = TaskError(f"{report.call or failure.chain}: {report.reason}")
+    problem.__cause__ = RemoteTraceback(text)
+    problem.add_note(where)
+    return problem
+
+
+def _left(failure: Failure) -> bytes | None:
+    """What a failed task has left behind; of a chain, each call has a folder."""
+    folder = Path(failure.folder)
+    found = [path for path in (folder / EXCEPTION, *sorted(folder.glob(f"*/{EXCEPTION}"))) if path.exists()]
+    return found[0].read_bytes() if found else None

@@ -1,0 +1,113 @@
+"""`tradewind list` and `get`: which runs there are, and how one stands."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from tradewind.cli.output import Column, Plain, duration, field, paint, show, show_one, when
+from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
+from tradewind.client.open import Where, opened
+
+_STATES = ("waiting", "ready", "running", "delayed", "failed", "cancelled")
+
+
+def _progress(run: Plain) -> str:
+    tasks = run["tasks"]
+    return f"{tasks.get('done', 0):,}/{sum(tasks.values()):,}"
+
+
+def _others(run: Plain) -> str:
+    return ", ".join(f"{run['tasks'][state]:,} {state}" for state in _STATES if run["tasks"].get(state))
+
+
+def _took(run: Plain) -> str:
+    end = time.time() if run["ended"] is None else run["ended"]
+    return duration(max(0.0, end - run["submitted"]))
+
+
+def _ran(task: Plain) -> str:
+    if task["started"] is None:
+        return ""
+    return duration(max(0.0, (time.time() if task["ended"] is None else task["ended"]) - task["started"]))
+
+
+RUNS = (
+    field("id"),
+    field("name"),
+    field("status"),
+    Column("done", _progress, is_number=True),
+    Column("tasks", _others),
+    Column("for", _took, is_number=True),
+    Column("submitted", lambda run: when(run["submitted"])),
+    field("tenant", is_wide=True),
+    field("priority", is_wide=True, is_number=True),
+    Column("ended", lambda run: when(run["ended"]), is_wide=True),
+    Column("deadline", lambda run: when(run["deadline"]), is_wide=True),
+)
+TASKS = (
+    field("number", "task", is_number=True),
+    field("name"),
+    field("status"),
+    field("attempts", is_number=True),
+    Column("for", _ran, is_number=True),
+    field("machine", is_number=True),
+    field("message"),
+    Column("started", lambda task: when(task["started"]), is_wide=True),
+    field("failures", is_wide=True, is_number=True),
+    field("lost", is_wide=True, is_number=True),
+)
+
+
+def list_runs(
+    status: Annotated[str | None, typer.Option(help="active, suspended, done, failed or cancelled.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only names that begin so.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only runs of a tenant.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many, newest first.")] = 20,
+    output: Output = Form.TABLE,
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """List runs, newest first.
+
+    Examples:
+
+    - `tradewind list`
+    - `tradewind list --status failed -n 100 -o json`
+    - `tradewind list --profile team -o wide`
+    """
+    with opened(Where(server, profile, folder)) as backend:
+        show(backend.runs(status=status, tenant=tenant, name=name, limit=limit), RUNS, output)
+
+
+def get(
+    run: RunId = "last",
+    tasks: Annotated[bool, typer.Option("--tasks", help="Show its tasks.")] = False,
+    status: Annotated[str | None, typer.Option(help="Only tasks with this status.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many tasks.")] = 1000,
+    output: Output = Form.TABLE,
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """Show how a run stands.
+
+    Examples:
+
+    - `tradewind get`
+    - `tradewind get 1kq2z3a-17 --tasks --status failed`
+    - `tradewind get last -o yaml`
+    """
+    with opened(Where(server, profile, folder)) as backend:
+        if tasks or status:
+            show(backend.tasks(run, status=status, limit=limit), TASKS, output)
+            return
+        found = backend.run(run)
+    if output in (Form.JSON, Form.YAML):
+        show_one(found, output)
+        return
+    moments: dict[str, Any] = {name: when(found[name]) for name in ("submitted", "ended", "deadline")}
+    show_one(found | moments | {"failures": "", "number": None, "took": _took(found)}, output)
+    for failure in found.get("failures", ()):
+        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"))

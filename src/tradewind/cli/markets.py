@@ -1,0 +1,67 @@
+"""What spot and harvest machines would save, for `tradewind simulate --market`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tradewind.formats.errors import did_you_mean
+from tradewind.model.machine import MachineType
+from tradewind.model.requirement import amounts
+from tradewind.model.scenario import Submission
+from tradewind.sim.traces.clusters import CLUSTERS
+
+USUAL = "C2"
+ROOMY = MachineType("any", slots=64, amounts=amounts(cpus=64, memory=64 << 33))
+"""What work is checked against where no machine types are given."""
+
+
+def report_markets(work: Sequence[Submission], market: str, seed: int, json: Path | None) -> None:
+    """Simulate work on regular, spot and harvest machines, and show cost and time side by side."""
+    from tradewind.experiments.slacksched.markets import compare_markets  # noqa: PLC0415  # slow to load
+
+    name, _, cluster = market.partition(":")
+    cluster = cluster or USUAL
+    if name != "harvest":
+        raise typer.BadParameter(f"no market is named {name!r}; use harvest, or harvest:C1 to harvest:C8")
+    if cluster not in CLUSTERS:
+        hint = did_you_mean(cluster.upper(), CLUSTERS) or f"use one of {', '.join(CLUSTERS)}"
+        raise typer.BadParameter(f"no cluster is named {cluster!r}; {hint}")
+    rows = compare_markets(work, cluster, seed)
+    regular = rows[0]
+    plain = [
+        {
+            "machines": row.name,
+            "cost": row.figures.cost,
+            "saved": 1 - row.figures.cost / regular.figures.cost if regular.figures.cost else 0.0,
+            "response_h": row.response,
+            "preempted": row.figures.preemptions,
+            "wasted": row.figures.waste,
+            "unfinished": row.figures.unfinished,
+        }
+        for row in rows
+    ]
+    if json is not None:
+        text = orjson.dumps({"cluster": cluster, "seed": seed, "markets": plain}, option=orjson.OPT_INDENT_2)
+        if str(json) == "-":
+            typer.echo(text.decode())
+            return
+        json.parent.mkdir(parents=True, exist_ok=True)
+        json.write_bytes(text + b"\n")
+    table = Table(title=f"the same work on machines of each market ({cluster})", box=None, pad_edge=False)
+    for heading in ("machines", "cost", "saved", "mean response", "preempted", "work wasted", "unfinished"):
+        table.add_column(heading, justify="left" if heading == "machines" else "right")
+    for each in plain:
+        table.add_row(
+            str(each["machines"]),
+            f"{each['cost']:.2f}",
+            f"{each['saved']:.0%}",
+            f"{each['response_h']:.2f} h",
+            str(each["preempted"]),
+            f"{each['wasted']:.1%}",
+            str(each["unfinished"]),
+        )
+    Console().print(table)

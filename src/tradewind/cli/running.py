@@ -1,0 +1,223 @@
+"""What `tradewind run` does: load a workflow, run it to its end, and tell how it went."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+
+from tradewind.cli.run import Wish
+from tradewind.cli.watching import Watching, say
+from tradewind.core.log import SinkFor
+from tradewind.live.ahead import Ahead
+from tradewind.live.engines.keeper import Newborn
+from tradewind.live.folder import RUNS
+from tradewind.live.host import this_host
+from tradewind.live.jobs import Document, Job
+from tradewind.live.port import Failure
+from tradewind.live.session import Result, Session, Settings
+from tradewind.model.errors import TradewindError
+from tradewind.model.machine import MachineType
+from tradewind.model.parameters import bind
+from tradewind.model.program import Program
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import MINUTE, SECOND, Duration, parse_duration, parse_money, show_duration, show_money
+from tradewind.model.workflow import Workflow
+from tradewind.policies.baseline import fixed
+from tradewind.policies.protocol import Policy
+
+_EXIT = {"done": 0, "nothing": 0, "failed": 1, "cancelled": 1, "refused": 5, "interrupted": 130}
+_BUDGET, _LATE = 3, 4
+_TAIL = 20
+"""How many of the last lines of a failed step are shown."""
+
+
+def carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
+    """Run what is wished for; the exit code. The workflow is being loaded, and a keeper started, already."""
+    types = _machines(wish.machines) if wish.machines else (this_host(),)
+    settings = _settings(wish, types)
+    document: Document | None = None
+    parameters: dict[str, Any] = {}
+    if wish.file is not None:
+        document = (ahead.take() if ahead is not None else None) or _load(wish, wish.file, types)
+        if wish.deadline is not None:
+            document = replace(document, deadline=_positive(wish.deadline))
+        parameters = _parameters(document, wish.parameters, wish.params_file)
+        if wish.dry_run:
+            _show_plan(document, parameters, settings)
+            return 0
+    _check_budget(settings)
+    with ExitStack() as stack:
+        watching = stack.enter_context(Watching())
+        sinks: list[SinkFor] = [watching.sink_for]
+        if wish.events:
+            from tradewind.sim.logfile import log_to  # noqa: PLC0415 - seldom needed
+
+            sinks.append(stack.enter_context(log_to(wish.events)))
+        session = Session(settings, sinks, say, keeper)
+        if document is None:
+            result = session.retry(wish.retry) if wish.retry else session.resume()
+        else:
+            result = session.run(document, parameters, keeps_going=wish.keep_going, uses_cache=wish.uses_cache)
+    return _report(result, watching, wish.folder, as_json=wish.json)
+
+
+def _settings(wish: Wish, types: tuple[MachineType, ...]) -> Settings:
+    length = parse_duration(wish.interval) if wish.interval else (MINUTE if wish.budget else SECOND)
+    if length <= 0:
+        raise typer.BadParameter("--interval must be above zero")
+    tenant = Tenant(
+        "default", None if wish.budget is None else parse_money(wish.budget), length if wish.budget else MINUTE
+    )
+    modules = (str((wish.file.parent if wish.file else Path()).resolve()),)
+    return Settings(wish.folder.resolve(), types, tenant, _policy(wish, types), length, modules)
+
+
+def _policy(wish: Wish, types: tuple[MachineType, ...]) -> Policy:
+    given = dict(_split(text) for text in wish.policy_parameters)
+    if wish.policy is None and len(types) == 1 and types[0].limit == 1:
+        return fixed.OFFER.build(fixed.Parameters(machines=1))
+    from tradewind.policies.registry import build  # noqa: PLC0415 - slow
+
+    return build(wish.policy or "demand", given)
+
+
+def _machines(file: Path) -> tuple[MachineType, ...]:
+    from tradewind.formats.load import load_machines  # noqa: PLC0415 - slow
+
+    return load_machines(file)
+
+
+def _load(wish: Wish, file: Path, types: tuple[MachineType, ...]) -> Document:
+    from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
+    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
+
+    document = load(file, services=wish.services or None)
+    if wish.replay is not None:
+        return _replayed(document.content, types, wish.replay, burns=wish.burns)
+    if isinstance(document.content, Workflow):
+        try:
+            check_feasible(document.content, types, file=document.file, line_of=document.line_of)
+        except TradewindError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(5) from None
+        return document.content
+    if isinstance(document.content, Program):
+        return document.content
+    raise typer.BadParameter(f"{file} holds {document.kind}, not a workflow")
+
+
+def _replayed(content: object, types: tuple[MachineType, ...], speed: float, *, burns: bool) -> Program:
+    from tradewind.live.replay import replayed  # noqa: PLC0415 - seldom needed
+
+    if not isinstance(content, Workflow):
+        raise typer.BadParameter("--replay takes a workflow with recorded run times, such as a WfFormat trace")
+    return replayed(content, types, speed, burns=burns)
+
+
+def _positive(deadline: str) -> Duration:
+    length = parse_duration(deadline)
+    if length <= 0:
+        raise typer.BadParameter("--deadline must be above zero")
+    return length
+
+
+def _parameters(document: Document, given: list[str], file: Path | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if file is not None:
+        import yaml  # noqa: PLC0415 - seldom needed
+
+        loaded = yaml.safe_load(file.read_text())
+        if not isinstance(loaded, dict):
+            raise typer.BadParameter(f"{file} does not hold parameters by name")
+        found |= loaded
+    found |= dict(_split(text) for text in given)
+    if isinstance(document, Workflow):
+        if found:
+            raise typer.BadParameter("this workflow takes no parameters")
+        return {}
+    return dict(bind(document, found, folder=str(Path.cwd())))
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is not of the form key=value")
+    return key, value
+
+
+def _show_plan(document: Document, parameters: dict[str, Any], settings: Settings) -> None:
+    workflow, is_open = Job("dry-run", document, parameters, settings.folder / RUNS).begin()
+    for task in workflow.tasks:
+        typer.echo(f"{task.id}: {task.requirement}")
+    typer.echo(f"{len(workflow.tasks)} chains{', and more once their results are known' if is_open else ''}")
+
+
+def _check_budget(settings: Settings) -> None:
+    budget = settings.tenant.budget
+    if budget is not None and all(kind.price > budget for kind in settings.machines):
+        say(f"error: a budget of {show_money(budget)} pays for no machine")
+        raise typer.Exit(_BUDGET)
+
+
+def _plain(result: Result) -> list[dict[str, Any]]:
+    return [
+        {
+            "chain": f.chain,
+            "call": f.report.call,
+            "cause": f.report.cause,
+            "reason": f.report.reason,
+            "folder": f.folder,
+        }
+        for f in result.failures
+    ]
+
+
+def _show_failure(failure: Failure) -> None:
+    report = failure.report
+    say(f"{report.call or failure.chain} failed: {report.reason}", is_bad=True)
+    for line in report.tail.rstrip().splitlines()[-_TAIL:]:
+        say(f"    {line}")
+    say(f"    its files are in {failure.folder}")
+
+
+def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) -> int:
+    code = _EXIT[result.status]
+    if result.status == "nothing":
+        say("there is nothing to go on with")
+        return code
+    from tradewind.core.summary import summarise  # noqa: PLC0415 - not before work has begun
+
+    figures = summarise(watching.meter)
+    if code == 0 and figures["deadline_misses"]:
+        code = _LATE
+    if as_json:
+        summary = {
+            "run": result.id,
+            "status": result.status,
+            "exit_code": code,
+            "folder": str(folder / RUNS / result.id),
+        }
+        typer.echo(
+            orjson.dumps(
+                summary | {"reasons": result.reasons, "failures": _plain(result), "figures": figures},
+                option=orjson.OPT_INDENT_2,
+            )
+        )
+        return code
+    for reason in result.reasons:
+        say(f"error: {reason}")
+    for failure in result.failures:
+        _show_failure(failure)
+    meter = watching.meter
+    took = meter.end - meter.begin
+    cost = figures["cost_total"]
+    say(
+        f"{result.status}: {meter.finished} chains in {show_duration(took)}"
+        + (f", {watching.recalled} from the cache" if watching.recalled else "")
+        + (f", cost {cost:g}" if cost else "")
+        + f"; see {folder / RUNS / result.id}",
+    )
+    return code

@@ -1,0 +1,82 @@
+"""`tradewind tokens`: who may do what on a server."""
+
+from typing import Annotated
+
+import typer
+
+from tradewind.cli.output import Column, field, show, show_plain, when
+from tradewind.cli.places import Folder, Form, Output, Profile, Server
+from tradewind.client.open import Where
+from tradewind.client.open import server as opened_server
+
+tokens = typer.Typer(help="Show, make and revoke the tokens of a server.", no_args_is_help=True)
+
+_COLUMNS = (
+    field("id"),
+    field("name"),
+    field("role"),
+    field("tenant"),
+    Column("expires", lambda row: when(row["expires"]) or "never"),
+    Column("used", lambda row: when(row["used"]) or "never"),
+    Column("made", lambda row: when(row["created"]), is_wide=True),
+)
+
+
+@tokens.command("list")
+def list_tokens(
+    output: Output = Form.TABLE, server: Server = None, profile: Profile = None, folder: Folder = None
+) -> None:
+    """List tokens; what they read like is not known to anybody but their owners.
+
+    Examples:
+
+    - `tradewind tokens list`
+    """
+    with opened_server(Where(server, profile, folder), "tokens") as backend:
+        show(backend.items("/tokens", 10_000), _COLUMNS, output)
+
+
+@tokens.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whose, or what for.")],
+    role: Annotated[str, typer.Option(help="admin, user or viewer.")] = "user",
+    tenant: Annotated[str | None, typer.Option(help="Of which tenant.")] = None,
+    expires: Annotated[str | None, typer.Option(help="After how long it is void, such as 30d; default: never.")] = None,
+    output: Output = Form.TABLE,
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """Make a token and print it: this is the only time that it is shown.
+
+    Examples:
+
+    - `tradewind tokens create ada --tenant lab --expires 30d`
+    - `tradewind tokens create dashboard --role viewer --tenant lab > token.txt`
+    """
+    body = {"name": name, "role": role, "tenant": tenant, "expires_in": expires}
+    given = {key: value for key, value in body.items() if value is not None}
+    with opened_server(Where(server, profile, folder), "tokens") as backend:
+        made = backend.ask("POST", "/tokens", json=given)
+    if output in (Form.JSON, Form.YAML):
+        show_plain(made, output)
+    else:
+        typer.echo(made["token"])
+
+
+@tokens.command()
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Its id; see `tradewind tokens list`.")],
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """Make a token void at once.
+
+    Examples:
+
+    - `tradewind tokens revoke k3x9`
+    """
+    with opened_server(Where(server, profile, folder), "tokens") as backend:
+        backend.ask("DELETE", f"/tokens/{id}")
+    typer.echo(f"{id} is void", err=True)

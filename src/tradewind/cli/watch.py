@@ -1,0 +1,108 @@
+"""`tradewind watch`: see how a run gets on until it has ended."""
+
+import sys
+import time
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from tradewind.cli.output import Plain, duration, paint, when
+from tradewind.cli.places import Folder, Profile, RunId, Server
+from tradewind.client.backend import Backend
+from tradewind.client.open import Where, opened
+
+_WIDTH = 30
+EXIT = {"done": 0, "failed": 1, "cancelled": 1}
+LATE = 4
+
+
+def watch(
+    run: RunId = "last",
+    events: Annotated[bool, typer.Option("--events", help="Print each event instead.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print changes, or events, as lines of JSON.")] = False,
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """Watch a run until it has ended; the exit code is that of `run`.
+
+    Examples:
+
+    - `tradewind watch`
+    - `tradewind watch 1kq2z3a-17 --events`
+    - `tradewind watch last --events --json | jq .task`
+    """
+    with opened(Where(server, profile, folder)) as backend:
+        if events:
+            _show_events(backend, run, as_json=json)
+            raise typer.Exit(exit_code(backend.run(run)))
+        raise typer.Exit(follow(backend, run, as_json=json))
+
+
+def follow(backend: Backend, run: str, *, as_json: bool = False) -> int:
+    """Show how a run gets on; the exit code once it has ended."""
+    is_terminal = sys.stderr.isatty()
+    last: Plain = {}
+    before = ""
+    for last in backend.follow(run):
+        if as_json:
+            typer.echo(orjson.dumps(last).decode())
+        elif is_terminal:
+            typer.echo(f"\r\x1b[K{_line(last)}", nl=False, err=True)
+        elif (line := _words(last)) != before:
+            typer.echo(line, err=True)
+            before = line
+    if is_terminal and not as_json:
+        typer.echo("", err=True)
+    if not as_json:
+        _show_end(last)
+    return exit_code(last)
+
+
+def exit_code(run: Plain) -> int:
+    """What `tradewind run` would have ended with."""
+    code = EXIT.get(run["status"], 1)
+    late = run.get("deadline") is not None and run["ended"] is not None and run["ended"] > run["deadline"]
+    return LATE if code == 0 and late else code
+
+
+def _show_events(backend: Backend, run: str, *, as_json: bool) -> None:
+    for event in backend.events(run):
+        if as_json:
+            typer.echo(orjson.dumps(event.data).decode())
+        elif isinstance(event.data, dict) and "at" in event.data:
+            rest = {
+                key: value for key, value in event.data.items() if key not in ("at", "event", "run", "cause", "seq")
+            }
+            words = " ".join(f"{key}={_short(value)}" for key, value in rest.items() if value not in (None, ""))
+            typer.echo(f"{when(event.data['at'])}  {event.name:<12} {words}")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _words(run: Plain) -> str:
+    tasks = run["tasks"]
+    counts = ", ".join(f"{count:,} {state}" for state, count in tasks.items())
+    return f"{run['id']} {run['status']}: {counts}"
+
+
+def _line(run: Plain) -> str:
+    tasks = run["tasks"]
+    total = sum(tasks.values()) or 1
+    full = round(_WIDTH * tasks.get("done", 0) / total)
+    bar = paint("━" * full, fg="green") + paint("━" * (_WIDTH - full), dim=True)
+    took = duration((run["ended"] or time.time()) - run["submitted"])
+    others = ", ".join(f"{count:,} {state}" for state, count in tasks.items() if state != "done")
+    return f"{run['name']} {bar} {tasks.get('done', 0):,}/{total:,} {took} {others}"
+
+
+def _show_end(run: Plain) -> None:
+    colour = {"done": "green", "failed": "red"}.get(run["status"])
+    took = duration((run["ended"] or run["submitted"]) - run["submitted"])
+    typer.echo(paint(f"{run['id']} is {run['status']} after {took}", fg=colour), err=True)
+    for failure in run.get("failures", ()):
+        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"), err=True)

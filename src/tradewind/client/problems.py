@@ -1,0 +1,41 @@
+"""What a server's refusals say, in the words of an exception."""
+
+import httpx
+
+from tradewind.client.errors import ClientError, RefusedError
+
+_REMEDIES = {
+    401: "give a token with --profile or TRADEWIND_TOKEN",
+    413: "the server takes nothing as large as this",
+    429: "the server asks for fewer requests",
+}
+
+
+def check(answer: httpx.Response) -> httpx.Response:
+    """An answer, unless it is a refusal."""
+    if answer.is_success:
+        return answer
+    if answer.is_redirect:
+        raise ClientError(f"{answer.request.url} has moved to {answer.headers.get('location', 'elsewhere')}")
+    answer.read()
+    try:
+        body = answer.json()
+    except ValueError:
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    title = str(body.get("title") or f"the server answered {answer.status_code}")
+    detail = str(body.get("detail") or "")
+    if (remedy := _REMEDIES.get(answer.status_code)) is not None:
+        detail = f"{detail or title}; {remedy}"
+    kind = str(body.get("type") or "").rpartition("/")[2]
+    problems = [_problem(each) for each in body.get("problems") or () if isinstance(each, dict)]
+    raise RefusedError(answer.status_code, title, detail, kind if kind != "about:blank" else "", problems)
+
+
+def _problem(each: dict[str, object]) -> str:
+    place = str(each.get("place") or "")
+    line = f"line {each['line']}" if each.get("line") else ""
+    where = ", ".join(part for part in (line, place) if part)
+    text = f"{where}: {each.get('reason', '')}" if where else str(each.get("reason", ""))
+    return f"{text} ({each['remedy']})" if each.get("remedy") else text

@@ -1,0 +1,99 @@
+"""Rows of a store in the shapes that a server answers in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tradewind.core.transitions import MachineState, UnitState
+from tradewind.live.store.pages import Head
+from tradewind.live.store.rows import AttemptRow, MachineRow, UnitRow
+from tradewind.model.units import Time, in_seconds
+
+Plain = dict[str, Any]
+
+
+def moment(at: Time | None) -> float | None:
+    """Seconds since 1970."""
+    return None if at is None else in_seconds(at)
+
+
+def plain_run(head: Head, counts: Mapping[int, int], *, is_suspended: bool) -> Plain:
+    """A run."""
+    return {
+        "id": head.id,
+        "number": head.number,
+        "name": head.name,
+        "tenant": head.tenant,
+        "status": "suspended" if is_suspended and head.ended is None else head.status,
+        "priority": head.priority,
+        "submitted": moment(head.submitted),
+        "ended": moment(head.ended),
+        "deadline": moment(head.deadline),
+        "tasks": {UnitState(state).name.lower(): count for state, count in sorted(counts.items()) if count},
+    }
+
+
+def plain_task(run: str, unit: UnitRow) -> Plain:
+    """A task."""
+    return {
+        "number": unit.number,
+        "run": run,
+        "name": unit.chain,
+        "status": UnitState(unit.state).name.lower(),
+        "attempts": unit.attempt,
+        "failures": unit.failures,
+        "lost": unit.lost,
+        "machine": unit.machine,
+        "started": moment(unit.started),
+        "ended": moment(unit.ended),
+        "message": unit.message,
+        "results": unit.results,
+    }
+
+
+def plain_attempt(run: str, row: AttemptRow, kinds: Mapping[int, str]) -> Plain:
+    """An attempt that has ended."""
+    return {
+        "run": run,
+        "task": row.unit,
+        "attempt": row.attempt,
+        "machine": row.machine,
+        "machine_type": kinds.get(row.machine),
+        "started": moment(row.started),
+        "ended": moment(row.ended),
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "cpu": row.cpu,
+        "memory": row.memory,
+    }
+
+
+def running_attempt(run: str, unit: UnitRow, kinds: Mapping[int, str]) -> Plain:
+    """The attempt of a task that runs."""
+    return {
+        "run": run,
+        "task": unit.number,
+        "attempt": unit.attempt,
+        "machine": unit.machine,
+        "machine_type": None if unit.machine is None else kinds.get(unit.machine),
+        "started": moment(unit.started),
+        "ended": None,
+        "outcome": "running",
+        "reason": "",
+        "cpu": 0.0,
+        "memory": 0,
+    }
+
+
+def plain_machine(row: MachineRow) -> Plain:
+    """A machine."""
+    return {
+        "number": row.number,
+        "machine_type": row.kind,
+        "tenant": row.tenant,
+        "status": MachineState(row.state).name.lower(),
+        "acquired": moment(row.acquired),
+        "expected": moment(row.expected),
+        "paid_until": moment(row.paid_until),
+        "released": moment(row.released),
+        "because": row.because,
+    }

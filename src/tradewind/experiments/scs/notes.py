@@ -1,0 +1,59 @@
+"""What the claims do not say: other workflows, the two readings, what was left out."""
+
+from statistics import fmean
+
+from tradewind.experiments.pfa.words import percent
+from tradewind.experiments.scs.lookup import cells_of, over
+from tradewind.experiments.scs.others import sources
+from tradewind.experiments.scs.run import Study
+from tradewind.experiments.scs.settings import FULL, PLUS, RIVALS, SCS, VARIANTS, Extent
+
+
+def notes(study: Study, extent: Extent) -> list[str]:
+    """All remarks, most telling first."""
+    found = [*(other_workflows(study, source) for source in sources()), ratios(study), READINGS]
+    if "real" not in sources():
+        found.append("Real workflows (WfInstances) were left out: their files are not here.")
+    if extent != FULL:
+        found.append("A shortened run: fewer draws, hours and volumes. Chance weighs more than in the full run.")
+    return [note for note in found if note]
+
+
+def other_workflows(study: Study, source: str) -> str:
+    """The same comparison on workflows of another origin."""
+    cases = list(dict.fromkeys(other for other, _ in study.others if other.source == source))
+    if not cases:
+        return ""
+    cost = {v: [study.others[other, v].cost for other in cases] for v in VARIANTS}
+    late = {v: sum(study.others[other, v].late for other in cases) for v in VARIANTS}
+    best = [min(row) for row in zip(*(cost[v] for v in VARIANTS if v != PLUS), strict=True)]
+    relative = {v: fmean(c / b for c, b in zip(cost[v], best, strict=True) if b) for v in VARIANTS}
+    near = sum(c <= 1.02 * b for c, b in zip(cost[PLUS], best, strict=True))
+    names = "Real workflows (WfInstances)" if source == "real" else "Generated workflows"
+    return (
+        f"{names}, {len(cases)} cases (deadlines 2 and 6 times the least). Mean cost relative to the cheapest other"
+        f" than scs+: {', '.join(f'{v.label} {value:.2f}' for v, value in relative.items())}. Late jobs:"
+        f" {', '.join(f'{v.label} {count}' for v, count in late.items())}. SCS+ is cheapest or within 2% in {near} of"
+        f" {len(cases)}."
+    )
+
+
+def ratios(study: Study) -> str:
+    """What weak preferences change."""
+    cells = cells_of(study.cells, ratios="weak")
+    if not cells:
+        return ""
+    gaps = [over(study.cells, cell, PLUS, (SCS, *RIVALS)) for cell in cells]
+    won = sum(over(study.cells, cell, SCS, RIVALS) < 0 for cell in cells)
+    return (
+        f"Weak ratios (times that follow no preference): scs is cheapest in {won} of {len(cells)} cells, scs+ costs"
+        f" {percent(min(gaps))} to {percent(max(gaps))} against the best of the others."
+    )
+
+
+READINGS = (
+    "Readings. The paper's rivals schedule a task where an instance 'is available', else acquire one. `reserve` takes"
+    " that as a slot free at the moment, `queue` lets a task wait for a live machine within its window. Both plan a"
+    " whole job as it comes and acquire machines for later tasks ahead: a lag for each stage would make half-hour"
+    " deadlines impossible."
+)

@@ -1,0 +1,174 @@
+"""The deadline paper's machines, applications, patterns and deadlines (section 4), and the axes that it leaves open.
+
+The paper draws run times at random and does not publish them. Prices differ 34-fold, so nothing but Micro would ever be
+preferred unless times differ as much: we draw a preferred type for each service unit, and ratios of times on both sides
+of what makes it the cheapest. Ratios, volumes and the two readings of the rivals are axes. The base volume, of which
+most draws are run, is low so that the whole takes minutes; it was chosen after first trials, and for that reason alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from tradewind.model.machine import Billing, BootLag, MachineType
+from tradewind.model.scenario import Arrivals, Estimates, Noise, Scenario
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, money
+
+LAG = 390 * SECOND
+TYPES = tuple(
+    MachineType(name, money(price), Billing(HOUR), BootLag(LAG))
+    for name, price in (("micro", 0.02), ("standard", 0.085), ("high-cpu", 0.68), ("high-memory", 0.50))
+)
+"""Table 1, billed by the hour, up after 6.5 minutes."""
+INTERVAL = MINUTE
+"""The control period: the paper's finest granularity."""
+HOURS = 72
+
+Application: TypeAlias = Literal["pipeline", "parallel", "hybrid"]
+Pattern: TypeAlias = Literal["stable", "growing", "cyclic", "on-off"]
+Ratios: TypeAlias = Literal["strong", "weak"]
+APPLICATIONS: tuple[Application, ...] = ("pipeline", "parallel", "hybrid")
+PATTERNS: tuple[Pattern, ...] = ("stable", "growing", "cyclic", "on-off")
+DEADLINES: tuple[Duration, ...] = tuple(HOUR * halves // 2 for halves in (1, 2, 3, 4))
+VOLUMES = (0.5, 1.0, 10.0, 100.0)
+"""Jobs per hour."""
+BASE_VOLUME = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A policy with its parameters."""
+
+    label: str
+    policy: str
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+SCS = Variant("scs", "scs")
+PLUS = Variant("scs+", "scs+")
+GREEDY = Variant("greedy reserve", "greedy", {"reading": "reserve"})
+GREEDY_QUEUE = Variant("greedy queue", "greedy", {"reading": "queue"})
+GAIN = Variant("gain reserve", "gain", {"reading": "reserve"})
+GAIN_QUEUE = Variant("gain queue", "gain", {"reading": "queue"})
+VARIANTS = (SCS, PLUS, GREEDY, GREEDY_QUEUE, GAIN, GAIN_QUEUE)
+PAPER = (SCS, GREEDY, GAIN)
+"""What the paper compares, as it words it."""
+RIVALS = (GREEDY, GREEDY_QUEUE, GAIN, GAIN_QUEUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the table."""
+
+    application: Application
+    pattern: Pattern
+    deadline: Duration
+    volume: float = BASE_VOLUME
+    ratios: Ratios = "strong"
+    noise: float = 0.0
+    """By how much real run times stray from the estimates: the coefficient of variation of a factor."""
+    lag_noise: float = 0.0
+    """By how much the real lag strays from the estimated one, likewise."""
+
+    @property
+    def label(self) -> str:
+        """The cell in a few words."""
+        return f"{self.application}, {self.pattern}, {self.deadline / HOUR:g} h, {self.volume:g}/h"
+
+
+def arrivals(pattern: Pattern, volume: float) -> Arrivals:
+    """When jobs come: so many per hour on average, in a pattern of Fig. 7, each independently of the others."""
+    rate = f"{volume}/h"
+    if pattern == "growing":
+        return Arrivals("growing", {"rate": rate, "factor": 10.0})
+    if pattern == "cyclic":
+        return Arrivals("cyclic", {"rate": rate, "period": "24h", "amplitude": 0.9})
+    if pattern == "on-off":
+        return Arrivals("on-off", {"rate": rate, "on": "6h", "off": "12h"})
+    return Arrivals("poisson", {"rate": rate})
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Some cells, how often each is drawn, and how many hours are simulated."""
+
+    cells: tuple[Cell, ...]
+    draws: int
+    hours: int = HOURS
+    first: int = 0
+    """The number of the first draw."""
+
+
+def cells(
+    volume: float,
+    ratios: Ratios = "strong",
+    patterns: Sequence[Pattern] = PATTERNS,
+    deadlines: Sequence[Duration] = DEADLINES,
+) -> tuple[Cell, ...]:
+    """All cells of a volume."""
+    return tuple(
+        Cell(application, pattern, deadline, volume, ratios)
+        for application in APPLICATIONS
+        for pattern in patterns
+        for deadline in deadlines
+    )
+
+
+IMPRECISE = 0.2
+NOISY = tuple(Cell("pipeline", pattern, HOUR // 2, noise=IMPRECISE) for pattern in PATTERNS)
+"""Fig. 12: run times stray by 20 %."""
+LAGGING = tuple(Cell("pipeline", pattern, HOUR, lag_noise=IMPRECISE) for pattern in PATTERNS)
+"""Fig. 13: the lag strays by 20 %."""
+SAME = tuple(Cell("pipeline", pattern, HOUR, noise=IMPRECISE) for pattern in PATTERNS)
+"""Run times stray at the deadline of Fig. 13, so that both can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is run."""
+
+    sweeps: tuple[Sweep, ...]
+    noise: Sweep
+    others: int
+    """How many jobs of each real and each generated workflow are submitted; 0: none of them."""
+    sizes: tuple[int, ...]
+    """Numbers of active jobs at which a decision is timed."""
+
+
+FULL = Extent(
+    sweeps=(
+        Sweep(cells(BASE_VOLUME), 5),
+        Sweep(cells(BASE_VOLUME), 45, 24, first=5),
+        Sweep(cells(0.5), 5),
+        Sweep(cells(10.0), 1, 24),
+        Sweep(cells(100.0, patterns=("stable",)), 1, 6),
+        Sweep(cells(BASE_VOLUME, "weak"), 3),
+    ),
+    noise=Sweep((*NOISY, *LAGGING, *SAME), 20),
+    others=6,
+    sizes=(10, 100, 1_000, 10_000, 100_000),
+)
+QUICK = Extent(
+    sweeps=(Sweep(cells(BASE_VOLUME), 1, 24), Sweep(cells(10.0, patterns=("stable",), deadlines=(HOUR,)), 1, 12)),
+    noise=Sweep((*NOISY, *LAGGING, *SAME), 2, 24),
+    others=2,
+    sizes=(10, 100, 1_000),
+)
+
+
+def scenario(variant: Variant, seed: int, cell: Cell | None = None) -> Scenario:
+    """One experiment, but for its submissions."""
+    lag = cell.lag_noise if cell else 0.0
+    machines = tuple(replace(type, boot=BootLag(LAG, round(lag * LAG))) for type in TYPES) if lag else TYPES
+    return Scenario(
+        workload=(),
+        machines=machines,
+        tenants=(Tenant("owner"),),
+        policy=variant.policy,
+        parameters=variant.parameters,
+        interval=INTERVAL,
+        seed=seed,
+        noise=Noise(cell.noise if cell else 0.0),
+        estimates=Estimates("declared"),
+    )

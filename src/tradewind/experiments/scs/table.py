@@ -1,0 +1,52 @@
+"""The table of all cells, so that each can be looked up."""
+
+import csv
+from pathlib import Path
+
+from tradewind.experiments.scs.lookup import mean_cost, punctual, utilisation
+from tradewind.experiments.scs.run import Study
+
+HEADINGS = (
+    "application",
+    "pattern",
+    "deadline_h",
+    "volume_per_h",
+    "ratios",
+    "noise",
+    "lag_noise",
+    "policy",
+    "draws",
+    "jobs",
+    "cost",
+    "late",
+    "in_time",
+    "utilisation",
+)
+
+
+def write_table(study: Study, path: Path) -> None:
+    """Write a line for each policy in each cell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADINGS)
+        for results in (study.cells, study.noise):
+            for (cell, variant), row in results.items():
+                writer.writerow(
+                    (
+                        cell.application,
+                        cell.pattern,
+                        cell.deadline / 3_600_000_000,
+                        cell.volume,
+                        cell.ratios,
+                        cell.noise,
+                        cell.lag_noise,
+                        variant.label,
+                        len(row),
+                        sum(result.jobs for result in row),
+                        round(mean_cost(results, cell, variant), 4),
+                        sum(result.late for result in row),
+                        round(punctual(row), 5),
+                        round(utilisation(row), 4),
+                    )
+                )

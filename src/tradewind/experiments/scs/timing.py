@@ -1,0 +1,95 @@
+"""How long one turn of the control loop takes with many active jobs (Fig. 14): 100 hybrid classes, 16 machine types.
+
+Jobs are submitted over the length of their deadline before the turn that is timed, so that they are in all positions of
+it, and nothing has run yet: every job is in sight. As in the paper, what it takes to learn of new jobs is left out.
+"""
+
+import random
+from dataclasses import replace
+from time import thread_time
+
+from tradewind.core.handle import Core
+from tradewind.core.state import State
+from tradewind.core.work import declared_time
+from tradewind.experiments.scs.settings import LAG, TYPES, Variant
+from tradewind.experiments.scs.workload import GRAPHS
+from tradewind.model.event import Submitted
+from tradewind.model.machine import MachineType
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import HOUR, MINUTE, Duration
+from tradewind.model.workflow import Task, Workflow
+from tradewind.policies.protocol import Policy, Scaler
+from tradewind.policies.registry import build
+
+CLASSES = 100
+KINDS = 16
+_DEADLINE = 2 * HOUR
+
+
+def machine_types(count: int = KINDS) -> tuple[MachineType, ...]:
+    """So many types, a little dearer each time."""
+    return tuple(
+        replace(TYPES[place % len(TYPES)], name=f"t{place}", price=TYPES[place % len(TYPES)].price * (10 + place) // 10)
+        for place in range(count)
+    )
+
+
+def job_classes(types: tuple[MachineType, ...], count: int = CLASSES) -> list[Workflow]:
+    """Hybrid jobs with random times."""
+    rng = random.Random("scs/timing")
+    links = GRAPHS["hybrid"]
+    return [
+        Workflow(
+            f"class-{number}",
+            tuple(
+                Task(f"s{place}", f"s{place}", runtimes={type.name: _time(rng) for type in types})
+                for place in range(len(links))
+            ),
+            links,
+            deadline=_DEADLINE,
+        )
+        for number in range(count)
+    ]
+
+
+def _time(rng: random.Random) -> Duration:
+    return round(rng.uniform(1, 10) * MINUTE)
+
+
+class Held:
+    """A policy's scaler that can be asked without being followed, while the core only takes work in."""
+
+    on_arrival = False
+
+    def __init__(self, scaler: Scaler) -> None:
+        self.scaler = scaler
+
+    def scale(self, _view: object) -> list[object]:
+        """Nothing for now."""
+        return []
+
+
+def time_decision(variant: Variant, jobs: int, rounds: int = 3) -> float:
+    """Seconds of processor time that one turn takes, the least of some rounds."""
+    types = machine_types()
+    policy = build(variant.policy, variant.parameters)
+    state = State(types, [Tenant("owner")], MINUTE, 0, declared_time)
+    held = Held(policy.scaler)
+    core = Core(state, Policy(policy.name, held, policy.placer))  # type: ignore[arg-type]
+    classes = job_classes(types)
+    span = _DEADLINE - LAG - HOUR
+    for number in range(jobs):
+        core.handle(Submitted(span * number // jobs, number + 1, "owner", classes[number % len(classes)]))
+    state.now = span
+    laps = []
+    _ask(policy.scaler, state)  # learns of the jobs
+    for _ in range(rounds):
+        begin = thread_time()
+        _ask(policy.scaler, state)
+        laps.append(thread_time() - begin)
+    return min(laps)
+
+
+def _ask(scaler: Scaler, state: State) -> int:
+    """What a scaler wants, without doing it."""
+    return sum(1 for _ in scaler.scale(state))

@@ -1,0 +1,1 @@
+"""The experiments of the paper on harvested capacity (SlackSched: Agarwal and others)."""

@@ -1,0 +1,69 @@
+"""Kills worker processes of this very process, as the paper's author killed agents."""
+
+import os
+import random
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+
+import psutil
+
+from tradewind.core.log import Record, Sink
+from tradewind.core.state import State
+from tradewind.experiments.steep.live.settings import KILLED_BETWEEN
+from tradewind.model.event import Finished
+
+_WORKER = "tradewind.live.worker"
+
+
+class Killer:
+    """Sends SIGKILL to any one worker each time a certain number of chains has ended."""
+
+    def __init__(self, ends: Sequence[int], seed: int) -> None:
+        self._ends = sorted(ends, reverse=True)
+        self._done = 0
+        self._rng = random.Random(f"steep {seed} live victims")
+        self.killed: list[int] = []
+
+    def sink_for(self, _state: State) -> Sink:
+        """What watches a run."""
+        return self.observe
+
+    def observe(self, record: Record) -> None:
+        """Take the next record of the log."""
+        if not isinstance(record, Finished):
+            return
+        self._done += 1
+        while self._ends and self._done >= self._ends[-1]:
+            victims = [pid for pid in workers() if pid not in self.killed]
+            if not victims:
+                return  # later
+            self._ends.pop()
+            victim = self._rng.choice(victims)
+            os.kill(victim, signal.SIGKILL)
+            self.killed.append(victim)
+
+
+def kill_ends(chains: int, kills: int, seed: int) -> list[int]:
+    """After how many ends of chains an agent is killed."""
+    rng = random.Random(f"steep {seed} live kills")
+    low, high = (round(share * chains) for share in KILLED_BETWEEN)
+    return [rng.randint(low, high) for _ in range(kills)]
+
+
+def workers() -> list[int]:
+    """The worker processes that this process has, through its keeper, oldest first."""
+    found = []
+    with suppress(psutil.NoSuchProcess):
+        for keeper in psutil.Process().children():
+            with suppress(psutil.NoSuchProcess):
+                if _is_ours(keeper):
+                    found += [(child.create_time(), child.pid) for child in keeper.children() if _is_ours(child)]
+    return [pid for _, pid in sorted(found)]
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and any(_WORKER in word for word in process.cmdline())
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,97 @@
+"""From the deliveries of a job to its result: `concatenate` or `sum`, in the order of iterations.
+
+A checkpoint stands for all that its partition delivered up to then. Results that were uploaded as objects are read
+back: as JSON to be summed, as they are to be concatenated.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradewind.core.divisible.errors import Refused
+from tradewind.core.divisible.turn import Turn
+from tradewind.live.divisible import statements as sql
+from tradewind.live.divisible.book import SqlBook
+from tradewind.live.divisible.desk import Desk
+from tradewind.live.divisible.objects import Objects
+
+REDUCERS = ("concatenate", "sum")
+_PAGE = 1_000
+
+
+class Piece(NamedTuple):
+    """A result, and the first iteration that it is for."""
+
+    first: int
+    result: dict[str, Any]
+
+
+def pieces(desk: Desk, job: int) -> list[Piece]:
+    """What counts of the deliveries of a job, by iterations."""
+    kept: dict[int, list[Piece]] = {}
+    for partition, ranges, is_checkpoint, result in _deliveries(desk, job):
+        if is_checkpoint:
+            kept[partition] = []
+        if result:
+            kept.setdefault(partition, []).append(Piece(orjson.loads(ranges)[0][0], orjson.loads(result)))
+    return sorted((piece for row in kept.values() for piece in row), key=lambda piece: piece.first)
+
+
+def _deliveries(desk: Desk, job: int) -> Iterator[tuple[int, str, bool, str]]:
+    """All deliveries of a job, a page at a time."""
+    after = (-1, 0)
+    while True:
+        page = desk.do(lambda turn, after=after: _page(turn, job, after))  # type: ignore[misc]
+        for partition, number, ranges, is_checkpoint, result in page:
+            after = (partition, number)
+            yield partition, ranges, bool(is_checkpoint), result
+        if len(page) < _PAGE:
+            return
+
+
+def _page(turn: Turn, job: int, after: tuple[int, int]) -> list[Any]:
+    assert isinstance(turn.book, SqlBook)  # noqa: S101  a desk has no other
+    rows = turn.book.session.fetch(sql.DELIVERIES_OF, job=job, partition=after[0], number=after[1], limit=_PAGE)
+    return list(rows)
+
+
+def merge(reducer: str, found: list[Piece], objects: Objects) -> bytes:
+    """The result of a job."""
+    if reducer == "sum":
+        total: Any = None
+        for piece in found:
+            value = _value(piece, objects)
+            total = value if total is None else added(total, value)
+        return orjson.dumps(total)
+    if any("object" in piece.result for piece in found):
+        return b"".join(_bytes(piece, objects) for piece in found)
+    values: list[Any] = []
+    for piece in found:
+        value = piece.result["inline"]
+        values.extend(value if isinstance(value, list) else [value])
+    return orjson.dumps(values)
+
+
+def added(one: Any, other: Any) -> Any:
+    """Two values of the same shape, number by number."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return {key: added(value, other[key]) for key, value in one.items()}
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [added(left, right) for left, right in zip(one, other, strict=True)]
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one + other
+    raise Refused("conflict", "results of different shapes cannot be summed; let every delivery have the same shape")
+
+
+def _value(piece: Piece, objects: Objects) -> Any:
+    if "object" not in piece.result:
+        return piece.result["inline"]
+    try:
+        return orjson.loads(objects.read(piece.result["object"]))
+    except orjson.JSONDecodeError as error:
+        raise Refused("conflict", f"a result that is to be summed is not JSON ({error})") from error
+
+
+def _bytes(piece: Piece, objects: Objects) -> bytes:
+    return objects.read(piece.result["object"]) if "object" in piece.result else orjson.dumps(piece.result["inline"])

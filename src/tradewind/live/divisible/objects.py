@@ -1,0 +1,153 @@
+"""Input and results of divisible jobs, handed out by signed addresses that expire.
+
+On a local folder the service itself serves them; an address is good for one method on one object until a time, and
+nobody can make one without the secret that lies in the store. On S3 the addresses are S3's own.
+"""
+
+import hmac
+import os
+import secrets
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from tradewind.model.units import SECOND, Duration, Time
+
+Method: TypeAlias = Literal["GET", "PUT"]
+
+GOOD_FOR: Duration = 20 * 60 * SECOND
+"""How long an address can be used."""
+
+
+class ObjectError(Exception):
+    """An object that is not there, or cannot be written."""
+
+
+class Objects(Protocol):
+    """Where objects lie."""
+
+    def address(self, method: Method, key: str, now: Time, good_for: Duration = GOOD_FOR) -> str:
+        """A signed address; one that begins with a slash is meant on the service itself."""
+
+    def read(self, key: str) -> bytes:
+        """An object."""
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write an object; there may be one already."""
+
+    def has(self, key: str) -> bool:
+        """Whether an object is there."""
+
+
+class LocalObjects:
+    """In a folder."""
+
+    def __init__(self, folder: Path, secret: str, prefix: str = "/worker/v1/objects") -> None:
+        self._folder = folder
+        self._secret = secret.encode()
+        self._prefix = prefix
+
+    def address(self, method: Method, key: str, now: Time, good_for: Duration = GOOD_FOR) -> str:
+        """Signed with the secret."""
+        expires = (now + good_for) // SECOND
+        return f"{self._prefix}/{key}?expires={expires}&signature={self._sign(method, key, expires)}"
+
+    def is_signed(self, method: str, key: str, expires: int, signature: str, now: Time) -> bool:
+        """Whether an address is ours, for this method and object, and still good."""
+        expected = self._sign(method, key, expires)
+        return hmac.compare_digest(expected.encode(), signature.encode()) and now // SECOND <= expires
+
+    def path(self, key: str) -> Path:
+        """Where an object lies; keys cannot lead out of the folder."""
+        parts = key.split("/")
+        if not parts or any(not part or part.startswith(".") or "\\" in part or "\0" in part for part in parts):
+            raise ObjectError(f"{key!r} is not the name of an object")
+        return self._folder.joinpath(*parts)
+
+    def read(self, key: str) -> bytes:
+        """An object."""
+        try:
+            return self.path(key).read_bytes()
+        except OSError:
+            raise ObjectError(f"there is no object {key!r}") from None
+
+    def write(self, key: str, content: bytes) -> None:
+        """All of it or nothing."""
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        draft.write_bytes(content)
+        draft.replace(path)
+
+    def write_once(self, key: str, content: bytes) -> bool:
+        """Write an object that is not there yet; False: there is another one. The same again is fine."""
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        draft.write_bytes(content)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return path.read_bytes() == content
+        finally:
+            draft.unlink()
+        return True
+
+    def has(self, key: str) -> bool:
+        """Whether an object is there."""
+        return self.path(key).is_file()
+
+    def _sign(self, method: str, key: str, expires: int) -> str:
+        return hmac.new(self._secret, f"{method}\n{key}\n{expires}".encode(), sha256).hexdigest()
+
+
+class S3Objects:
+    """In a bucket; workers talk to S3 directly, without credentials."""
+
+    def __init__(self, bucket: str, prefix: str = "", client: Any = None) -> None:
+        if client is None:
+            import boto3  # noqa: PLC0415  an extra, and slow to load
+
+            client = boto3.client("s3")
+        self._client = client
+        self._bucket = bucket
+        self._prefix = prefix.strip("/")
+
+    def address(self, method: Method, key: str, now: Time, good_for: Duration = GOOD_FOR) -> str:  # noqa: ARG002
+        """Signed by S3's own rules, from now on."""
+        verb = "get_object" if method == "GET" else "put_object"
+        where = {"Bucket": self._bucket, "Key": self._key(key)}
+        address: str = self._client.generate_presigned_url(verb, Params=where, ExpiresIn=good_for // SECOND)
+        return address
+
+    def read(self, key: str) -> bytes:
+        """An object."""
+        try:
+            found = self._client.get_object(Bucket=self._bucket, Key=self._key(key))
+        except self._client.exceptions.ClientError as error:
+            raise ObjectError(f"there is no object {key!r}") from error
+        content: bytes = found["Body"].read()
+        return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write an object."""
+        self._client.put_object(Bucket=self._bucket, Key=self._key(key), Body=content)
+
+    def has(self, key: str) -> bool:
+        """Whether an object is there."""
+        try:
+            self._client.head_object(Bucket=self._bucket, Key=self._key(key))
+        except self._client.exceptions.ClientError:
+            return False
+        return True
+
+    def _key(self, key: str) -> str:
+        return f"{self._prefix}/{key}" if self._prefix else key
+
+
+def open_objects(where: str, folder: Path, secret: str) -> Objects:
+    """Objects in `s3://BUCKET/PREFIX`, or in a folder."""
+    if where.startswith("s3://"):
+        bucket, _, prefix = where.removeprefix("s3://").partition("/")
+        return S3Objects(bucket, prefix)
+    return LocalObjects(Path(where) if where else folder, secret)

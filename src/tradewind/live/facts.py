@@ -1,0 +1,121 @@
+"""Facts: what reaches the live driver, from its engine and from people."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from tradewind.live.jobs import Document
+from tradewind.live.port import Broke, Done, Report, Resized, Up
+from tradewind.model.action import Json
+from tradewind.model.event import (
+    Cancelled,
+    Closed,
+    Event,
+    Failed,
+    Finished,
+    MachineReady,
+    MachineResized,
+    MachineUnwanted,
+    Reprioritised,
+    Resumed,
+    Suspended,
+    TenantChanged,
+)
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import Time
+
+
+class Submit(NamedTuple):
+    """Somebody hands in work."""
+
+    document: Document
+    parameters: Mapping[str, Json]
+    tenant: str = "default"
+    keeps_going: bool = False
+    uses_cache: bool = True
+
+
+class Cancel(NamedTuple):
+    """Somebody no longer wants a run."""
+
+    run: int
+
+
+class Reprioritise(NamedTuple):
+    """Somebody wants a run sooner, or later."""
+
+    run: int
+    priority: int
+
+
+class Suspend(NamedTuple):
+    """Somebody wants nothing more of a run started for now."""
+
+    run: int
+
+
+class Unsuspend(NamedTuple):
+    """Somebody wants a suspended run to go on."""
+
+    run: int
+
+
+class Retry(NamedTuple):
+    """Somebody wants what failed of an ended run, and what waited for it, to be tried again."""
+
+    id: str
+
+
+class Drain(NamedTuple):
+    """Somebody wants a machine gone once what runs on it has ended."""
+
+    machine: int
+
+
+class Remove(NamedTuple):
+    """Somebody wants a machine gone at once; what runs on it will run elsewhere."""
+
+    machine: int
+
+
+class SetTenant(NamedTuple):
+    """A tenant is new, or has another budget, interval or weight."""
+
+    tenant: Tenant
+
+
+class Close(NamedTuple):
+    """Nothing more will be handed in."""
+
+
+Fact: TypeAlias = (
+    Report | Submit | Cancel | Reprioritise | Suspend | Unsuspend | Retry | Drain | Remove | SetTenant | Close
+)
+
+
+def event_of(fact: Fact, now: Time, seq: int) -> Event | None:
+    """What a fact is to the core, where that depends on nothing else."""
+    match fact:
+        case Done():
+            return Finished(now, seq, fact.unit, fact.attempt, fact.machine)
+        case Broke():
+            return Failed(now, seq, fact.unit, fact.attempt, fact.machine, fact.reason, fact.cause)
+        case Up():
+            return MachineReady(now, seq, fact.machine)
+        case Resized():
+            return MachineResized(now, seq, fact.machine, fact.amounts)
+        case _:
+            make = _WISHES.get(type(fact))
+            return None if make is None else make(fact, now, seq)
+
+
+_WISHES: Mapping[type, Callable[[Any, Time, int], Event]] = {
+    Cancel: lambda fact, now, seq: Cancelled(now, seq, fact.run),
+    Reprioritise: lambda fact, now, seq: Reprioritised(now, seq, fact.run, fact.priority),
+    Suspend: lambda fact, now, seq: Suspended(now, seq, fact.run),
+    Unsuspend: lambda fact, now, seq: Resumed(now, seq, fact.run),
+    Drain: lambda fact, now, seq: MachineUnwanted(now, seq, fact.machine, "it is to be drained"),
+    Remove: lambda fact, now, seq: MachineUnwanted(now, seq, fact.machine, "it is to be removed", is_urgent=True),
+    SetTenant: lambda fact, now, seq: TenantChanged(now, seq, fact.tenant),
+    Close: lambda _, now, seq: Closed(now, seq),
+}
+"""What people want."""

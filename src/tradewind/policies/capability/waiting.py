@@ -1,0 +1,43 @@
+"""What the placer remembers: since when each required set has been passed over."""
+
+from typing import Any
+
+from tradewind.model.units import SECOND, Duration, Time
+from tradewind.policies.protocol import Need, Pool
+
+GRAIN: Duration = 10 * SECOND
+"""How exactly times are saved: finer, and each start would be one more thing to save."""
+
+
+class Waiting:
+    """For each tenant's sets, since when they have been waiting, or when one of their units was last started."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[int, int], Time] = {}
+        self._names: dict[tuple[int, int], tuple[str, str]] = {}
+        self._saved: dict[tuple[str, str], Time] = {}
+
+    def since(self, pool: Pool, need: Need, now: Time) -> Time:
+        """Since when a set waits; from now on, if it did not wait before."""
+        key = pool.index, need.index
+        since = self._since.get(key)
+        if since is None:
+            name = self._names[key] = pool.tenant.name, str(need.requirement)
+            since = self._since[key] = self._saved.pop(name, now)
+        return since
+
+    def started(self, pool: Pool, need: Need, now: Time) -> None:
+        """A unit was started; others of its set wait anew."""
+        self._since[pool.index, need.index] = now
+
+    def over(self, pool: Pool, need: Need) -> None:
+        """No unit of a set is left."""
+        self._since.pop((pool.index, need.index), None)
+
+    def save(self) -> list[list[Any]]:
+        """Tenants, sets and times, as plain values."""
+        return [[*self._names[key], since // GRAIN * GRAIN] for key, since in self._since.items()]
+
+    def load(self, saved: list[list[Any]]) -> None:
+        """Remember what was saved, for sets that will be met with again, by whatever number."""
+        self._saved = {(tenant, name): since for tenant, name, since in saved}

@@ -1,0 +1,290 @@
+"""The board: which slots of which machines are reserved for which units, and when.
+
+A track is a machine that is held, or one that is to be acquired at a given time. Greedy, GAIN and SCS+ plan whole jobs
+on it; `ByBoard` then starts each unit on its track. Reservations are estimates: where reality strays, they are moved,
+and only their order binds.
+"""
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tradewind.model.units import Duration, Time
+from tradewind.policies.protocol import Kind, Machine, Place, Pool, Run, Unit, View
+
+
+class Reservation(NamedTuple):
+    """A slot of a track is meant for a unit."""
+
+    begin: Time
+    end: Time
+    unit: int
+
+
+class Track:
+    """A machine, held or to be acquired, and what is to run in each of its slots."""
+
+    __slots__ = ("acquire", "kind", "lag", "lanes", "last", "machine", "minimum", "opens", "paid_until", "period")
+
+    def __init__(self, kind: Kind, acquire: Time) -> None:
+        type = kind.type
+        self.kind = kind
+        self.lag = type.boot.mean
+        self.period = type.billing.period
+        self.minimum = self.period * max(1, -(-type.billing.minimum // self.period))
+        self.machine: int | None = None
+        """Its number once it is held."""
+        self.acquire = acquire
+        """When to ask for it; while it is not held, work that comes earlier may still bring this forward."""
+        self.opens = acquire + self.lag
+        """When it can work."""
+        self.paid_until = acquire + self.minimum
+        self.lanes: list[list[Reservation]] = [[] for _ in range(type.slots)]
+        self.last: Time = 0
+        """When the last reservation ends."""
+
+    def copy(self) -> "Track":
+        """The same track, to try things on."""
+        other = Track.__new__(Track)
+        other.kind, other.lag, other.period, other.minimum = self.kind, self.lag, self.period, self.minimum
+        other.machine, other.acquire, other.opens = self.machine, self.acquire, self.opens
+        other.paid_until, other.last = self.paid_until, self.last
+        other.lanes = [lane.copy() for lane in self.lanes]
+        return other
+
+    def become(self, other: "Track") -> None:
+        """Take over what was tried on a copy."""
+        self.acquire, self.opens, self.paid_until = other.acquire, other.opens, other.paid_until
+        self.last, self.lanes = other.last, other.lanes
+
+    def more_periods(self, begin: Time, end: Time) -> int:
+        """How many more periods are paid if something runs here from one time to another."""
+        if self.machine is None and begin < self.opens:
+            held = (self.paid_until - self.acquire) // self.period
+            span = max(end, self.last) - begin + self.lag
+            return max(-(-span // self.period), self.minimum // self.period) - held
+        return -(-(end - self.paid_until) // self.period) if end > self.paid_until else 0
+
+    def fit(self, ready: Time, time: Duration) -> tuple[Time, int]:
+        """The earliest begin of a gap for a unit, not before the track opens, and in which lane."""
+        begin = ready if ready > self.opens else self.opens
+        best, where = _fit(self.lanes[0], begin, time), 0
+        for number in range(1, len(self.lanes)):
+            found = _fit(self.lanes[number], begin, time)
+            if found < best:
+                best, where = found, number
+        return best, where
+
+    def fit_before(self, ready: Time, time: Duration) -> tuple[Time, int]:
+        """The same, where a track that is not held yet may open earlier."""
+        best, where = _fit(self.lanes[0], ready, time), 0
+        for number in range(1, len(self.lanes)):
+            found = _fit(self.lanes[number], ready, time)
+            if found < best:
+                best, where = found, number
+        return best, where
+
+    def reserve(self, lane: int, begin: Time, time: Duration, unit: int) -> None:
+        """A slot is meant for a unit from now on."""
+        insort(self.lanes[lane], Reservation(begin, begin + time, unit))
+        self.last = max(self.last, begin + time)
+        if self.machine is None and begin < self.opens:
+            self.opens, self.acquire = begin, begin - self.lag
+            self.paid_until = self.acquire + self.minimum
+        self._pay()
+
+    def retime(self) -> None:
+        """Open as late as what is reserved allows; for tracks that are not held."""
+        begin = min((lane[0].begin for lane in self.lanes if lane), default=self.opens)
+        self.opens, self.acquire = begin, begin - self.lag
+        self.last = max((lane[-1].end for lane in self.lanes if lane), default=begin)
+        self.paid_until = self.acquire + self.minimum
+        self._pay()
+
+    def _pay(self) -> None:
+        if self.last > self.paid_until:
+            self.paid_until += -(-(self.last - self.paid_until) // self.period) * self.period
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is reserved."""
+        return not any(self.lanes)
+
+
+def _fit(lane: Sequence[Reservation], begin: Time, time: Duration) -> Time:
+    for reserved in lane:
+        if reserved.begin >= begin + time:
+            break
+        if reserved.end > begin:
+            begin = reserved.end
+    return begin
+
+
+class Board:
+    """The tracks of one tenant, by machine type."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.tracks: list[list[Track]] = [[] for _ in kinds]
+        self.by_machine: dict[int, Track] = {}
+        self.of_unit: dict[int, Track] = {}
+        """Where each unit that has not ended is to run."""
+
+    def add(self, track: Track) -> Track:
+        """A machine is to be acquired."""
+        self.tracks[track.kind.index].append(track)
+        return track
+
+    def bind(self, track: Track, machine: Machine) -> None:
+        """A machine has been acquired for a track."""
+        track.machine = machine.id
+        track.opens = machine.expected
+        self.by_machine[machine.id] = track
+
+    def remove(self, track: Track) -> list[int]:
+        """A track is gone; the units that were to run there."""
+        self.tracks[track.kind.index].remove(track)
+        if track.machine is not None:
+            del self.by_machine[track.machine]
+        units = [reserved.unit for lane in track.lanes for reserved in lane]
+        for unit in units:
+            self.of_unit.pop(unit, None)
+        return units
+
+    def drop(self, unit: int) -> None:
+        """A unit is no longer meant for any machine."""
+        track = self.of_unit.pop(unit, None)
+        if track is not None:
+            track.lanes = [[each for each in lane if each.unit != unit] for lane in track.lanes]
+            if track.machine is None and track.is_idle:
+                self.remove(track)
+            elif track.machine is None:
+                track.retime()
+
+    def reserve(self, track: Track, lane: int, begin: Time, time: Duration, unit: int) -> None:
+        """A slot of a track is meant for a unit."""
+        track.reserve(lane, begin, time, unit)
+        self.of_unit[unit] = track
+
+    def room(self, view: View, kind: Kind) -> int:
+        """How many more machines of a kind may be planned."""
+        return view.vacancies(kind) - sum(track.machine is None for track in self.tracks[kind.index])
+
+    def end_of(self, unit: int) -> Time | None:
+        """When a unit is thought to end, if a slot is reserved for it."""
+        track = self.of_unit.get(unit)
+        if track is None:
+            return None
+        return next((each.end for lane in track.lanes for each in lane if each.unit == unit), None)
+
+    def lacks(self, run: Run) -> bool:
+        """Whether something of a run has not started, and no slot is reserved for it."""
+        return any(not u.is_ended and u.machine is None and u.id not in self.of_unit for u in run.units)
+
+    def catch_up(self, view: View, pool: Pool) -> list[int]:
+        """Bring the board in line with the facts; the units whose machine is gone."""
+        stranded: list[int] = []
+        for number in [number for number in self.by_machine if view.machine(number) is None]:
+            stranded += self.remove(self.by_machine[number])
+        for fleet in pool.fleets:
+            for machine in fleet.machines.values():
+                track = self.by_machine.get(machine.id)
+                if track is None:
+                    track = self.add(Track(fleet.kind, machine.expected - fleet.kind.type.boot.mean))
+                    self.bind(track, machine)
+                self._correct(view, track, machine)
+        return [unit for unit in stranded if view.unit(unit) is not None]
+
+    def _correct(self, view: View, track: Track, machine: Machine) -> None:
+        """Forget what has ended, and move what comes later than was thought."""
+        now = view.now
+        track.opens = max(now, machine.expected) if machine.is_booting else machine.expected
+        for number, lane in enumerate(track.lanes):
+            kept: list[Reservation] = []
+            later: list[Reservation] = []
+            after = max(track.opens, now)
+            for reserved in lane:
+                unit = view.unit(reserved.unit)
+                if unit is None or unit.is_ended:
+                    self.of_unit.pop(reserved.unit, None)
+                elif unit.machine is not None:
+                    after = max(now, unit.started + view.estimate(unit, track.kind))
+                    kept.append(Reservation(unit.started, after, reserved.unit))
+                else:
+                    later.append(reserved)
+            for begin, end, unit_number in later:
+                if begin >= after:
+                    kept.append(Reservation(begin, end, unit_number))
+                    after = end
+                else:
+                    kept.append(Reservation(after, after + end - begin, unit_number))
+                    after += end - begin
+            track.lanes[number] = kept
+        track.last = max((lane[-1].end for lane in track.lanes if lane), default=0)
+        track.paid_until = machine.paid_until
+        track.paid_until += max(0, track.more_periods(track.opens, track.last)) * track.period
+
+
+class ByBoard:
+    """Starts each unit on its track, in the order of the reservations."""
+
+    def __init__(self) -> None:
+        self.boards: dict[int, Board] = {}
+        """By tenant."""
+        self.freed: set[int] = set()
+        """Runs of which a unit has become ready since the scaler last looked."""
+        self.changed = False
+        """Whether the boards have been written on since they were last followed."""
+
+    def catch_up(self, view: View) -> set[int]:
+        """Bring all boards in line with the facts; the runs in which something has changed since."""
+        touched, self.freed = self.freed, set()
+        touched |= {unit.run.id for unit in view.freed()}
+        for pool in view.pools():
+            board = self.boards.setdefault(pool.index, Board(view.kinds))
+            stranded = (view.unit(number) for number in board.catch_up(view, pool))
+            touched |= {unit.run.id for unit in stranded if unit is not None}
+        return touched
+
+    def rank(self, unit: Unit) -> int:
+        """Runs with the earliest deadline first, though only the board counts."""
+        return (unit.run.deadline or 0) // 1_000_000
+
+    def place(self, view: View) -> Iterator[Place]:
+        """Start what may start on the machines that something has changed for."""
+        for unit in view.freed():
+            self.freed.add(unit.run.id)
+        changed, self.changed = self.changed, False
+        for pool in view.pools() if changed else view.unsettled():
+            board = self.boards.get(pool.index)
+            if board is None:
+                continue
+            if changed:
+                numbers = set[int | None](board.by_machine)
+            else:
+                numbers = {track.machine for unit in view.freed() if (track := board.of_unit.get(unit.id)) is not None}
+                numbers.update(machine.id for machine in view.vacated())
+            for number in sorted(number for number in numbers if number is not None):
+                track = board.by_machine.get(number)
+                if track is not None:
+                    yield from _start(view, track, number)
+
+
+def _start(view: View, track: Track, number: int) -> Iterator[Place]:
+    """Start what is next in each slot of a machine, and what is over before something else begins."""
+    machine = view.machine(number)
+    if machine is None or machine.is_booting:
+        return
+    for lane in track.lanes:
+        limit: Time | None = None
+        for reserved in lane:
+            unit = view.unit(reserved.unit)
+            if unit is None or unit.is_ended:
+                continue
+            if unit.machine is not None:
+                break  # the slot is taken
+            time = reserved.end - reserved.begin
+            if unit.is_ready and (limit is None or view.now + time <= limit) and machine.has_room_for(unit):
+                yield Place(unit, machine, "this slot is reserved for it")
+                break
+            if limit is None and (unit.is_ready or reserved.begin >= view.now):
+                limit = reserved.begin

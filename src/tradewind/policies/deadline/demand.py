@@ -1,0 +1,90 @@
+"""How much work has come of late for each machine type, and so how likely spare paid time is to be of use."""
+
+from collections import deque
+from collections.abc import Sequence
+from math import exp
+from typing import cast
+
+from tradewind.model.units import HOUR, MINUTE, Duration, Time
+from tradewind.policies.deadline.assign import upgrade
+from tradewind.policies.deadline.bundle import preferred
+from tradewind.policies.deadline.network import Network
+from tradewind.policies.deadline.shape import Shape
+
+WINDOW: Duration = 4 * HOUR
+"""How far back work counts."""
+LEAST: Duration = 5 * MINUTE
+"""Taken as the time observed at the beginning, when less has passed."""
+SCALE = 0.3
+"""Load, in machines, at which two thirds of spare time are of use."""
+
+
+class Recent:
+    """Work on each machine type within the window."""
+
+    def __init__(self, kinds: int) -> None:
+        self.work = [0] * kinds
+        self._items: deque[tuple[Time, Sequence[Duration]]] = deque()
+
+    def add(self, now: Time, work: Sequence[Duration]) -> None:
+        """More work."""
+        self._items.append((now, work))
+        self.work = [total + time for total, time in zip(self.work, work, strict=True)]
+
+    def forget(self, before: Time) -> None:
+        """What came before a time counts no longer."""
+        while self._items and self._items[0][0] < before:
+            _, work = self._items.popleft()
+            self.work = [total - time for total, time in zip(self.work, work, strict=True)]
+
+
+class Demand:
+    """Work that has come of late: where it would cost least and be in time, and where it was really planned."""
+
+    def __init__(self, kinds: int) -> None:
+        self._wanted = Recent(kinds)
+        self._planned = Recent(kinds)
+        self._since: Time | None = None
+
+    def note(self, now: Time, shape: Shape, prices: Sequence[float], available: Duration) -> None:
+        """A job has come."""
+        if self._since is None:
+            self._since = now
+        self._wanted.add(now, cheapest_work(shape, prices, available // MINUTE * MINUTE))
+
+    def use(self, now: Time, work: Sequence[Duration]) -> None:
+        """So much has been planned on machines of each type."""
+        self._planned.add(now, work)
+
+    def loads(self, now: Time) -> list[float]:
+        """How many machines of each type the work of late keeps busy."""
+        self._wanted.forget(now - WINDOW)
+        self._planned.forget(now - WINDOW)
+        observed = max(LEAST, min(WINDOW, now - (now if self._since is None else self._since)))
+        return [work / observed for work in map(max, self._wanted.work, self._planned.work)]
+
+
+def useful(load: float) -> float:
+    """The chance that paid time going spare will be used, where work keeps so many machines busy."""
+    return 1 - exp(-load / SCALE)
+
+
+def cheapest_work(shape: Shape, prices: Sequence[float], available: Duration) -> list[Duration]:
+    """Time on each machine type if a job ran by itself, as cheaply as its time allows."""
+    work = [0] * len(prices)
+    for time, kind in zip(*cheapest_plan(shape, prices, available), strict=True):
+        work[kind] += time
+    return work
+
+
+def cheapest_plan(
+    shape: Shape, prices: Sequence[float], available: Duration
+) -> tuple[Sequence[Duration], Sequence[int]]:
+    """Time and machine type of each task if a job ran by itself, as cheaply as its time allows."""
+    key = ("cheapest", available)
+    if key not in shape.memory:
+        choice = [preferred(row, prices) for row in shape.times]
+        network = Network([row[kind] for row, kind in zip(shape.times, choice, strict=True)], shape.parents)
+        upgrade(network, shape, choice, prices, available)
+        shape.memory[key] = (tuple(network.times), tuple(choice))
+    return cast("tuple[Sequence[Duration], Sequence[int]]", shape.memory[key])

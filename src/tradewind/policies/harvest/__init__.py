@@ -1,0 +1,1 @@
+"""Work on capacity that shrinks and vanishes: prediction, placement and acquisition after SlackSched."""

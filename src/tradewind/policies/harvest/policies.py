@@ -1,0 +1,181 @@
+"""The policies for capacity that shrinks and vanishes, each a placer with the same choice of scalers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from tradewind.model.units import parse_duration
+from tradewind.model.workflow import Checkpoint
+from tradewind.policies.harvest.acquiring import Acquirer, Targets
+from tradewind.policies.harvest.capacity import AnyMachine
+from tradewind.policies.harvest.heartbeat import Heartbeats
+from tradewind.policies.harvest.matching import MatchMaker, Settings
+from tradewind.policies.harvest.oracle import Oracle
+from tradewind.policies.harvest.predictor import Predictor
+from tradewind.policies.protocol import Offer, Placer, Policy
+
+UTILISATION = (0.6, 0.8)
+FIXED, BY_USE = "fixed", "utilisation"
+
+
+def _help(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Which machines are held, and what happens on a shrink."""
+
+    machines: int = _help(64, "how many machines to hold, or to begin with")
+    scaling: str = _help(FIXED, "`fixed`, `utilisation` (60 to 80 % of the cores), or the name of another policy")
+    acquire: bool = _help(default=False, text="whether the most recently changed machines are traded for others")
+    epoch: str = _help("1h", "how often machines are traded, and the use of cores is looked at")
+    replaced: float = _help(0.1, "share of the machines that is traded each epoch")
+    kill: Literal["newest", "oldest"] = _help("newest", "which attempts give way first on a machine that shrinks")
+
+    def __post_init__(self) -> None:
+        if self.machines < 1:
+            raise ValueError("machines must be at least 1")
+        if not 0 < self.replaced <= 1:
+            raise ValueError("replaced must be above 0 and at most 1")
+        if parse_duration(self.epoch) <= 0:
+            raise ValueError("epoch must be above zero")
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Holding):
+    """Plain placement."""
+
+    seed: int = _help(0, "of the random order of machines")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed(Plain):
+    """Plain placement of tasks that save their progress."""
+
+    interval: str = _help("10m", "work between two checkpoints")
+    cost: str = _help("1m", "how long work rests for each")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted(Holding):
+    """Placement by prediction."""
+
+    form: Literal["first", "several", "shrink"] = _help(
+        "shrink", "which changes count: the `first` (equation 1), `several`, or `shrink`s (equation 3)"
+    )
+    naive: bool = _help(default=False, text="whether machines still waiting for a change are left out, as in the paper")
+    window: str = _help("1d", "how long changes are remembered")
+    kills: Literal["learnt", "all"] = _help(
+        "learnt", "what a shrink ends: the share that it did before, or all (paper)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Patient(Predicted):
+    """Placement by prediction, where tasks may wait."""
+
+    gain: float = _help(0.3, "by what share waiting must pay off")
+    max_wait: str = _help("1h", "how long a task waits at most while there is room for it")
+    literal: bool = _help(default=False, text="whether several tasks may wait for the same room, as in the paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Beating(Patient):
+    """Placement on the machines that report."""
+
+    threshold: float = _help(0.7, "how likely a task must be to end on the machine that reports")
+
+
+def _policy(
+    name: str,
+    parameters: Holding,
+    placer: Placer,
+    *,
+    checkpoint: Checkpoint | None = None,
+    memory: Predictor | None = None,
+) -> Policy:
+    other = None
+    if parameters.scaling not in (FIXED, BY_USE):
+        from tradewind.policies.registry import build  # noqa: PLC0415  # which loads this module
+
+        other = build(parameters.scaling).scaler
+    targets = Targets(
+        machines=parameters.machines,
+        bounds=UTILISATION if parameters.scaling == BY_USE else None,
+        epoch=parse_duration(parameters.epoch),
+        replaced=parameters.replaced if parameters.acquire else 0.0,
+    )
+    return Policy(name, Acquirer(targets, other), placer, kill=parameters.kill, checkpoint=checkpoint, memory=memory)
+
+
+def _predictor(parameters: Predicted) -> Predictor:
+    return Predictor(
+        parse_duration(parameters.window),
+        form=parameters.form,
+        is_naive=parameters.naive,
+        learns_kills=parameters.kills == "learnt",
+    )
+
+
+def _settings(parameters: Patient) -> Settings:
+    return Settings(
+        literal=parameters.literal,
+        gain=0.0 if parameters.literal else parameters.gain,
+        max_wait=parse_duration(parameters.max_wait),
+    )
+
+
+def _slacksched(parameters: Patient) -> Policy:
+    predictor = _predictor(parameters)
+    return _policy("slacksched", parameters, MatchMaker(predictor, _settings(parameters)), memory=predictor)
+
+
+def _nodelay(parameters: Predicted) -> Policy:
+    predictor = _predictor(parameters)
+    return _policy("slacksched-nodelay", parameters, MatchMaker(predictor, Settings(delay=False)), memory=predictor)
+
+
+def _heartbeat(parameters: Beating) -> Policy:
+    predictor = _predictor(parameters)
+    placer = Heartbeats(predictor, _settings(parameters), parameters.threshold)
+    return _policy("slacksched-heartbeat", parameters, placer, memory=predictor)
+
+
+def _plain(name: str, parameters: Plain) -> Policy:
+    return _policy(name, parameters, AnyMachine(parameters.seed))
+
+
+def _checkpoint(parameters: Checkpointed) -> Policy:
+    checkpoint = Checkpoint(parse_duration(parameters.interval), parse_duration(parameters.cost))
+    return _policy("checkpoint", parameters, AnyMachine(parameters.seed), checkpoint=checkpoint)
+
+
+def _offer(name: str, summary: str, parameters: type[Any], build: Callable[[Any], Policy]) -> Offer:
+    return Offer(name=name, summary=summary, parameters=parameters, build=build)
+
+
+SLACKSCHED = _offer(
+    "slacksched",
+    "on shrinking machines: where a task is expected to end first, waiting if that pays",
+    Patient,
+    _slacksched,
+)
+NODELAY = _offer(
+    "slacksched-nodelay", "on shrinking machines: where a task is surest to end, without waiting", Predicted, _nodelay
+)
+HEARTBEAT = _offer(
+    "slacksched-heartbeat",
+    "on shrinking machines: each that reports gets what it will likely finish",
+    Beating,
+    _heartbeat,
+)
+CAPACITY = _offer("capacity", "on shrinking machines: any that has room", Plain, partial(_plain, "capacity"))
+CHECKPOINT = _offer("checkpoint", "any machine that has room, and tasks save their progress", Checkpointed, _checkpoint)
+ORACLE = _offer(
+    "oracle",
+    "on shrinking machines: where a task will not be preempted (simulation only)",
+    Holding,
+    lambda parameters: _policy("oracle", parameters, Oracle()),
+)

@@ -1,0 +1,249 @@
+"""The application: routes, gate and background work put together, and a process around it."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+import tradewind
+from tradewind.formats.load import load_machines
+from tradewind.live.artefacts import Artefacts
+from tradewind.live.host import this_host
+from tradewind.live.indexing import Indexer
+from tradewind.live.loop import wall_clock
+from tradewind.live.port import Engine, Listener
+from tradewind.live.service import RUNS, Service
+from tradewind.live.service import Settings as ServiceSettings
+from tradewind.live.store.access import Access, TenantRow
+from tradewind.live.store.money import Costs
+from tradewind.live.store.open import open_store
+from tradewind.live.store.pages import Pages
+from tradewind.live.store.readers import Readers
+from tradewind.live.store.searching import Searcher
+from tradewind.live.store.sql import SqlStore
+from tradewind.model.errors import TradewindError
+from tradewind.model.machine import Billing, MachineType
+from tradewind.model.units import SECOND
+from tradewind.policies.registry import build
+from tradewind.server import problems
+from tradewind.server.audit import Audit
+from tradewind.server.auth import Role, Tokens, new_token
+from tradewind.server.background import Background
+from tradewind.server.context import Context
+from tradewind.server.divisible import jobs
+from tradewind.server.divisible.app import Divert, worker_application
+from tradewind.server.divisible.office import open_office
+from tradewind.server.limits import Gate
+from tradewind.server.metrics import Metrics
+from tradewind.server.owners import Owners
+from tradewind.server.routes import access, cost, events, explain, files, health, machines, runs, search, submit, tasks
+from tradewind.server.schemas import ProblemDocument, Submission
+from tradewind.server.settings import Settings
+from tradewind.server.stream import Stream
+from tradewind.server.tallies import Tallies
+
+API = "/api/v1"
+_TURN = 5 * SECOND
+Say = Callable[[str], None]
+
+
+def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] | None = None) -> Context:
+    """Everything a server consists of, opened but not started; work is run by processes here, or by another engine."""
+    store = open_store(settings.store, durability=settings.server.durability)
+    if not isinstance(store, SqlStore):
+        raise TradewindError("a server needs a store in a file or in PostgreSQL")
+    readers = Readers(store.url)
+    pages, accesses = Pages(readers), Access(store, readers)
+    tenants = _tenants(accesses, settings)
+    types = load_machines(settings.machines.file) if settings.machines.file else (_this_host(),)
+    policy = settings.policy.name
+    metrics = Metrics(policy)
+    service = Service(
+        ServiceSettings(
+            folder=settings.server.folder.resolve(),
+            machines=tuple(types),
+            tenants=tuple(row.tenant for row in tenants.values()),
+            policy=build(policy, settings.policy.parameters),
+            interval=settings.policy.interval,
+            quantum=settings.policy.quantum,
+            modules=settings.server.modules or (str(Path.cwd()),),
+            grace=settings.server.grace,
+            engine=engine,
+        ),
+        store,
+        sinks=[metrics.sink_for],
+        on_trouble=say,
+    )
+    service.on_timed.append(metrics.turned)
+    tokens = Tokens(accesses)
+    owners = Owners(pages, service.state)
+    context = Context(
+        settings=settings,
+        store=store,
+        service=service,
+        pages=pages,
+        access=accesses,
+        searcher=Searcher(readers),
+        costs=Costs(readers, {type.name: type.slots for type in types}),
+        tokens=tokens,
+        audit=Audit(accesses, tokens),
+        metrics=metrics,
+        stream=Stream(pages, owners),
+        tallies=Tallies(),
+        artefacts=Artefacts(settings.server.folder.resolve() / RUNS, settings.artefacts.url),
+        indexer=Indexer(store, pages),
+        readers=readers,
+        tenants=tenants,
+        policy=policy,
+    )
+    context.stream.ask = context.ask
+    return context
+
+
+def _tenants(access: Access, settings: Settings) -> dict[str, TenantRow]:
+    """All tenants; there is always one by the name of `default`."""
+    rows = {row.name: row for row in access.tenants()}
+    if "default" not in rows:
+        given = settings.tenants
+        row = TenantRow(
+            "default", given.budget, given.interval, given.weight, given.max_active_runs, given.max_tasks, wall_clock()
+        )
+        access.put_tenant(row)
+        rows["default"] = row
+    return rows
+
+
+def _this_host() -> MachineType:
+    """This host, in turns of a few seconds, for tenants share no machine."""
+    return replace(this_host(), billing=Billing(period=_TURN))
+
+
+def first_token(context: Context) -> str | None:
+    """A token for the first administrator; None: there are tokens already."""
+    if context.access.tokens():
+        return None
+    token, row = new_token("first administrator", Role.ADMIN, None, now=wall_clock())
+    context.access.put_token(row)
+    return token
+
+
+def application(context: Context, say: Say = lambda _: None) -> FastAPI:
+    """The routes over a context, and what goes on beside them."""
+
+    workers = worker_application()
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        background = Background(context, say)
+        background.start()
+        server = context.settings.server
+        office = open_office(context.settings.store, server.folder.resolve(), durability=server.durability)
+        app.state.office = workers.state.office = office
+        try:
+            yield
+        finally:
+            await background.stop()
+            office.close()
+
+    app = FastAPI(
+        title="Tradewind",
+        version=tradewind.__version__,
+        summary="Runs workloads of workflows on rented machines within a budget.",
+        lifespan=life,
+        redoc_url=None,
+        redirect_slashes=False,
+        docs_url="/docs",
+        separate_input_output_schemas=False,
+    )
+    app.state.context = context
+    problems.install(app)
+    for router in (submit, runs, tasks, files, explain, events, machines, access, search, cost, jobs):
+        app.include_router(router.router, prefix=API)
+    app.include_router(health.router)
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
+    app.add_middleware(Gate, context=context)
+    app.add_middleware(Divert, worker=workers)
+    return app
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description, with what routes alone do not tell."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        parts = made.setdefault("components", {})
+        known = parts.setdefault("schemas", {})
+        for model in (ProblemDocument, Submission):
+            shape = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            known |= shape.pop("$defs", {})
+            known[model.__name__] = shape
+        for name in ("HTTPValidationError", "ValidationError"):
+            known.pop(name, None)
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        made["security"] = [{"token": []}]
+        for path in ("/healthz", "/readyz"):
+            made["paths"][path]["get"]["security"] = []
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+class Server(uvicorn.Server):
+    """A server that lets its listeners go when it is asked to stop, for they would never go by themselves."""
+
+    def __init__(self, config: uvicorn.Config, context: Context) -> None:
+        super().__init__(config)
+        self._context = context
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  as uvicorn calls it
+        """Stop; asked a second time, at once. That somebody wanted it is no failure."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._context.stream.close)
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def serve(settings: Settings, say: Say) -> int:
+    """Serve until somebody ends it; the exit code."""
+    context = prepared(settings, say)
+    if settings.server.auth and (token := first_token(context)):
+        say(f"admin token: {token}")
+        say("it is shown this once; keep it, or make others with it: tradewind tokens create")
+    config = uvicorn.Config(
+        application(context, say),
+        host=settings.server.host,
+        port=settings.server.port,
+        log_level="error",  # nobody fills the log with requests that are none
+        access_log=False,
+        timeout_graceful_shutdown=max(1, round(settings.server.grace)),
+        server_header=False,
+        h11_max_incomplete_event_size=64 << 10,
+        backlog=2048,
+    )
+    server = Server(config, context)
+    context.on_end = lambda: setattr(server, "should_exit", True)
+    config.load()
+    listening = config.bind_socket()
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits 40 ms for an ACK
+    host, port = listening.getsockname()[:2]
+    say(f"serving on http://{f'[{host}]' if ':' in host else host}:{port}")
+    try:
+        server.run([listening])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        with suppress(OSError):
+            listening.close()
+    return 1 if context.failure else 0

@@ -1,0 +1,1 @@
+"""Simulated sites and workers around the same service of divisible jobs that runs for real."""

@@ -1,0 +1,112 @@
+"""Figures of changing capacity, as the SlackSched paper gives them for its clusters (section 2.1)."""
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from tradewind.model.units import HOUR, MINUTE, Duration, Time
+from tradewind.sim.traces.servers import MINIMA, minimum_of
+from tradewind.sim.traces.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of the changes on some servers."""
+
+    servers: int
+    changes: int
+    size: float
+    """Mean of how many cores a change adds or takes."""
+    gap: float
+    """Mean time between two changes of a server, in minutes."""
+    gap_p95: float
+    """Hours."""
+    within: tuple[float, float, float]
+    """Shares of changes within an hour, ten minutes and a minute of the one before."""
+    per_hour: tuple[float, float]
+    """Changes in an hour of a server: what half of all hours do not exceed, and what the worst tenth does."""
+    cores: tuple[float, ...]
+    """Mean cores of harvest machines, by minimum size."""
+    top: tuple[float, ...]
+    """Cores that the best tenth of hours of harvest machines reach, by minimum size."""
+    bottom: tuple[float, ...]
+    """Cores above the minimum that the worst tenth stays below, by minimum size."""
+    evictions: tuple[float, ...]
+    """For each day of a harvest machine, by minimum size."""
+    stability: float
+    """For how many times the length of a task a machine must have been stable, for it to stay so with 70 %."""
+
+
+def figures(servers: Sequence[Steps], begin: Time, end: Time) -> Figures:
+    """Measure servers over a stretch of time."""
+    gaps: list[Duration] = []
+    sizes: list[int] = []
+    counts: list[int] = []
+    for steps in servers:
+        first, last = bisect_left(steps.times, begin), bisect_left(steps.times, end)
+        first = max(1, first)
+        times = steps.times[first:last]
+        gaps += [after - before for before, after in itertools.pairwise(times)]
+        sizes += [abs(steps.values[place] - steps.values[place - 1]) for place in range(first, last)]
+        bounds = range(begin, end + 1, HOUR)
+        places = [bisect_left(steps.times, bound, first, last) for bound in bounds]
+        counts += [after - before for before, after in itertools.pairwise(places)]
+    gaps.sort()
+    counts.sort()
+    harvests = [
+        _harvest([each for number, each in enumerate(servers) if minimum_of(number) == minimum], minimum, begin, end)
+        for minimum in MINIMA
+    ]
+    return Figures(
+        servers=len(servers),
+        changes=len(sizes),
+        size=fmean(sizes),
+        gap=fmean(gaps) / MINUTE,
+        gap_p95=gaps[int(0.95 * len(gaps))] / HOUR,
+        within=tuple(bisect_right(gaps, limit) / len(gaps) for limit in (HOUR, 10 * MINUTE, MINUTE)),  # type: ignore[arg-type]
+        per_hour=(counts[len(counts) // 2], counts[int(0.9 * len(counts))]),
+        cores=tuple(each[0] for each in harvests),
+        top=tuple(each[1] for each in harvests),
+        bottom=tuple(each[2] for each in harvests),
+        evictions=tuple(each[3] for each in harvests),
+        stability=_stability(gaps),
+    )
+
+
+def _harvest(servers: Sequence[Steps], minimum: int, begin: Time, end: Time) -> tuple[float, float, float, float]:
+    """Mean, best and worst tenth of the hourly means of machines of a minimum size, and their evictions a day."""
+    means: list[float] = []
+    held = evictions = 0
+    for steps in servers:
+        for hour in range(begin, end, HOUR):
+            area = time = 0
+            before = minimum
+            for _, length, value in steps.spells(hour, hour + HOUR):
+                if value >= minimum:
+                    area += length * value
+                    time += length
+                elif before >= minimum:
+                    evictions += 1
+                before = value
+            held += time
+            if time:
+                means.append(area / time)
+    means.sort()
+    top, bottom = means[int(0.9 * len(means))], means[int(0.1 * len(means))]
+    return fmean(means), top, bottom - minimum, evictions * 24 * HOUR / held
+
+
+def _stability(gaps: Sequence[Duration], confidence: float = 0.7) -> float:
+    """The ratio for tasks of 10 to 60 minutes, on average: the least e with S(e + d) / S(e) at the confidence."""
+    ratios = []
+    count = len(gaps)
+    for minutes in (10, 20, 30, 45, 60):
+        length = minutes * MINUTE
+        for elapsed in gaps:
+            alive = count - bisect_right(gaps, elapsed)
+            if alive and (count - bisect_right(gaps, elapsed + length)) / alive >= confidence:
+                ratios.append(elapsed / length)
+                break
+    return fmean(ratios) if ratios else float("nan")

@@ -1,0 +1,149 @@
+"""The reproduction of the deadline paper, at a very small size."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tradewind.experiments.request import Request
+from tradewind.experiments.scs.judge import judge
+from tradewind.experiments.scs.others import Other, jobs_of
+from tradewind.experiments.scs.reproduce import reproduce
+from tradewind.experiments.scs.run import Experiment, Result, Study, experiments, run_experiment, steps
+from tradewind.experiments.scs.settings import (
+    GAIN,
+    GREEDY,
+    LAG,
+    LAGGING,
+    NOISY,
+    PLUS,
+    SAME,
+    SCS,
+    TYPES,
+    VARIANTS,
+    Cell,
+    Extent,
+    Sweep,
+    cells,
+)
+from tradewind.experiments.scs.timing import job_classes, machine_types, time_decision
+from tradewind.experiments.scs.workload import GRAPHS, submissions
+from tradewind.model.units import HOUR, MINUTE
+
+CELL = Cell("pipeline", "stable", HOUR)
+NO_NOISE = Sweep((*NOISY, *LAGGING, *SAME), 1, 2)
+
+
+@pytest.mark.parametrize("application", GRAPHS)
+def test_every_job_can_be_in_time_within_half_an_hour(application: str) -> None:
+    cell = Cell(application, "growing", HOUR // 2, 10.0)  # type: ignore[arg-type]
+    for submission in submissions(cell, 0, 0, 5):
+        ends: list[int] = []
+        flow = submission.workflow
+        for task, parents in zip(flow.tasks, flow.parents, strict=True):
+            ends.append(min(task.runtimes.values()) + max((ends[parent] for parent in parents), default=0))
+        assert 10 * MINUTE - 10 <= max(ends) <= 18 * MINUTE + 10
+        assert LAG + max(ends) < HOUR // 2
+
+
+def test_a_preferred_type_is_the_cheapest_for_its_unit_and_all_are_preferred_by_some() -> None:
+    preferred = set()
+    for draw in range(10):
+        for submission in submissions(CELL, draw, 0, 5):
+            for task in submission.workflow.tasks:
+                costs = [task.runtimes[type.name] * type.price for type in TYPES]
+                preferred.add(costs.index(min(costs)))
+    assert preferred == {0, 1, 2, 3}
+
+
+def test_the_same_draw_gives_the_same_jobs_under_every_deadline() -> None:
+    one, other = submissions(CELL, 3, 0, 10), submissions(replace(CELL, deadline=2 * HOUR), 3, 0, 10)
+    assert [job.at for job in one] == [job.at for job in other]
+    assert [job.workflow.tasks for job in one] == [job.workflow.tasks for job in other]
+    assert submissions(CELL, 4, 0, 10) != one
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.label.replace(" ", "-"))
+def test_each_policy_runs_a_cell_in_time(variant: object) -> None:
+    result = run_experiment(Experiment(CELL, variant, 0, 5, 0))  # type: ignore[arg-type]
+    assert result.jobs > 0
+    assert result.cost > 0
+    assert 0 < result.utilisation <= 1
+    if variant != SCS:
+        assert result.late == 0
+
+
+def test_generated_workflows_get_times_and_deadlines() -> None:
+    jobs = jobs_of(Other("generated", "montage", 2), 2, 0)
+    assert len(jobs) == 2
+    assert all(set(task.runtimes) == {type.name for type in TYPES} for task in jobs[0].workflow.tasks)
+    assert jobs[0].workflow.deadline is not None
+
+
+def test_a_decision_is_timed_over_many_classes_and_types() -> None:
+    types = machine_types()
+    assert len({type.name for type in types}) == 16
+    assert len(job_classes(types)) == 100
+    assert time_decision(SCS, 20, rounds=1) > 0
+
+
+def test_the_grid_holds_every_policy_in_every_cell() -> None:
+    extent = Extent((Sweep(cells(1.0), 2, 3),), NO_NOISE, 1, (10,))
+    found = [each for each in experiments(extent, 0) if isinstance(each.case, Cell)]
+    assert len(found) == (48 * 2 + 12) * len(VARIANTS)
+    assert steps(extent) > len(found)
+
+
+def study(cost: dict[str, float], late: dict[str, int]) -> Study:
+    """The same figures in every cell."""
+    table = cells(1.0) + cells(10.0)
+    results = {
+        (cell, v): (Result(cost[v.label.split()[0]], 100, late.get(v.label.split()[0], 0), 100, 50),)
+        for cell in (*table, *NO_NOISE.cells)
+        for v in VARIANTS
+    }
+    return Study(
+        cells={key: row for key, row in results.items() if key[0] in table},
+        noise={key: row for key, row in results.items() if key[0] in NO_NOISE.cells},
+        others={},
+        timings={SCS: {10: 0.001, 100: 0.01, 1000: 0.1}},
+    )
+
+
+def verdicts(cost: dict[str, float], late: dict[str, int] | None = None) -> dict[str, bool]:
+    return {claim.id: claim.holds for claim in judge(study(cost, late or {}))}
+
+
+def test_claims_are_judged_by_cost_and_lateness() -> None:
+    good = verdicts({"scs": 8, "scs+": 7, "greedy": 12, "gain": 10})
+    assert good["1"]
+    assert good["2"]
+    assert good["8"]
+    assert good["9"]
+    bad = verdicts({"scs": 11, "scs+": 10.5, "greedy": 12, "gain": 10}, {"scs": 1, "scs+": 1})
+    assert not bad["1"]
+    assert not bad["2"]
+    assert not bad["9"]
+
+
+def test_near_the_cheapest_is_good_enough_for_scs_plus_but_only_just() -> None:
+    assert verdicts({"scs": 10, "scs+": 10.19, "greedy": 12, "gain": 10})["9"]
+    assert not verdicts({"scs": 10, "scs+": 10.21, "greedy": 12, "gain": 10})["9"]
+
+
+def test_the_whole_way_at_a_very_small_size(tmp_path: Path) -> None:
+    extent = Extent((Sweep(cells(1.0, patterns=("stable",)), 1, 2),), NO_NOISE, 0, (10, 20))
+    labels: list[str] = []
+    request = Request(tmp_path, progress=lambda done, total, label: labels.append(f"{done}/{total} {label}"), workers=1)
+    found = reproduce(request, extent)
+    assert [claim.id for claim in found.report.claims] == [str(number) for number in range(1, 10)]
+    assert len(found.pictures) == 7
+    assert all(path.stat().st_size > 1000 for path in found.pictures)
+    done, total = labels[-1].split(" ")[0].split("/")
+    assert done == total
+    with (tmp_path / "cells.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["policy"] for row in rows} == {variant.label for variant in VARIANTS}
+    assert sum(int(row["late"]) for row in rows if row["policy"] == PLUS.label and float(row["noise"]) == 0) == 0
+    assert {GREEDY.label, GAIN.label} <= {row["policy"] for row in rows}

@@ -1,0 +1,130 @@
+"""The experiments on harvested capacity, at a size that tests can bear."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tradewind.cli import application
+from tradewind.experiments.request import Request
+from tradewind.experiments.slacksched.measure import Figures, mean_reduction, reduction_in
+from tradewind.experiments.slacksched.reproduce import reproduce
+from tradewind.experiments.slacksched.run import QUICK, plan, seeds_of
+from tradewind.experiments.slacksched.settings import SHORT, Jobs, Trial
+from tradewind.experiments.slacksched.workload import jobs, run_time
+from tradewind.experiments.slacksched.world import run_trial
+from tradewind.model.machine import Market
+from tradewind.model.units import HOUR, MINUTE
+
+FEW = replace(SHORT, count=3)
+
+
+def figures(*completion: float) -> Figures:
+    return Figures(completion, 0, 1, 0, 1.0, 0.0, 1.0, 0.5, 1.0)
+
+
+def test_reductions_are_the_paper_s() -> None:
+    ours, theirs = [figures(1, 4)], [figures(2, 4)]
+    assert mean_reduction(ours, theirs) == pytest.approx(1 - 0.5**0.5)
+    assert reduction_in(None, ours, theirs) == pytest.approx(1 - 5 / 6)
+    assert reduction_in(1.0, ours, theirs) == 0
+
+
+@pytest.mark.parametrize("policy", ["capacity", "slacksched", "oracle"])
+def test_a_trial_ends_all_jobs_and_can_be_repeated(policy: str) -> None:
+    trial = Trial("x", policy, "C1", FEW)
+    found = run_trial(trial)
+    assert len(found.completion) == 3
+    assert found.unfinished == 0
+    assert found.machines == pytest.approx(64, abs=3)
+    assert run_trial(trial) == found
+    assert (found.wasted == 0) == (found.preemptions == 0)
+
+
+def test_replicas_end_each_task_once() -> None:
+    found = run_trial(Trial("x", "capacity", "C1", FEW, replicas=3))
+    once = run_trial(Trial("x", "capacity", "C1", FEW))
+    assert len(found.completion) == 3
+    assert found.starts > 2 * once.starts
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        Trial("x", "capacity", jobs=FEW, market=Market.SPOT),
+        Trial("x", "capacity", jobs=FEW, market=Market.ON_DEMAND),
+        Trial("x", "slacksched", jobs=FEW, power=True),
+        Trial("x", "slacksched", jobs=FEW, interruptible=1.0),
+        Trial("x", "slacksched", jobs=FEW, error=-0.5),
+        Trial("x", "capacity", jobs=FEW, halves=True, parameters={"acquire": True}),
+    ],
+    ids=["spot", "regular", "power", "interruptible", "error", "halves"],
+)
+def test_every_kind_of_trial_ends(trial: Trial) -> None:
+    found = run_trial(trial)
+    assert len(found.completion) == 3
+    assert found.cost > 0
+    if trial.market is Market.ON_DEMAND:
+        assert found.preemptions == 0
+    if trial.halves:
+        assert 0.3 < found.stable <= 1
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "gaussian", "pareto"])
+def test_run_times_lie_between_a_minute_and_the_longest(distribution: str) -> None:
+    import random  # noqa: PLC0415
+
+    rng = random.Random(1)
+    work = Jobs(distribution)
+    times = [run_time(work, rng) for _ in range(2_000)]
+    assert min(times) >= MINUTE
+    assert max(times) <= work.longest
+    assert 10 * MINUTE < sorted(times)[1_000] < HOUR
+
+
+def test_the_same_seed_gives_the_same_jobs() -> None:
+    assert jobs(SHORT, 1) == jobs(SHORT, 1)
+    assert jobs(SHORT, 1) != jobs(SHORT, 2)
+
+
+def test_a_plan_holds_every_experiment() -> None:
+    found = plan(QUICK)
+    assert {"long", "power", "cost", "halves", "mixed", "random", "pareto"} <= {key[0] for key in found}
+    assert all(seeds_of(QUICK, key) == 1 for key in found)
+
+
+def test_all_claims_are_judged_and_all_figures_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On figures made up from the name of each trial: simulating them all takes longer than a test should."""
+
+    def made_up(trial: Trial) -> Figures:
+        slow = {"capacity": 2.0, "oracle": 1.0}.get(trial.policy, 1.4)
+        wasted = 0.0 if trial.policy == "oracle" else slow
+        return Figures((slow, slow + trial.seed % 3), 0, 10, 2, 10.0, wasted, 5 * slow, 0.5, 64.0, 0.5)
+
+    monkeypatch.setattr("tradewind.experiments.slacksched.run.run_trial", made_up)
+    steps: list[tuple[int, int]] = []
+    request = Request(tmp_path, progress=lambda done, total, _: steps.append((done, total)), workers=1)
+    found = reproduce(request, QUICK)
+    claims = {claim.id: claim for claim in found.report.claims}
+    assert list(claims) == [str(number) for number in range(1, 12)]
+    assert all(claim.ours and claim.paper for claim in claims.values())
+    assert claims["1"].holds
+    assert claims["4"].holds
+    assert not claims["11"].holds  # nothing converges here
+    assert len(found.report.notes) == 5
+    assert len(found.pictures) == 12
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_savings_on_somebody_s_own_work(tmp_path: Path) -> None:
+    file = tmp_path / "work.yaml"
+    tasks = "\n".join(f"  t{i}: {{runtime: {20 + i}m, cpus: 4}}" for i in range(20))
+    file.write_text(f"name: work\ntasks:\n{tasks}\n")
+    runner = CliRunner()
+    app = application("simulate")
+    shown = runner.invoke(app, ["simulate", str(file), "--market", "harvest", "--json", "-"])
+    assert shown.exit_code == 0, shown.output
+    assert '"harvest, slacksched"' in shown.output
+    assert runner.invoke(app, ["simulate", str(file), "--market", "harvest:C9"]).exit_code == 2
+    assert runner.invoke(app, ["simulate", str(file), "--market", "bazaar"]).exit_code == 2

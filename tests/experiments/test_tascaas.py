@@ -1,0 +1,54 @@
+"""The TaScaaS paper's experiments, made small."""
+
+from pathlib import Path
+
+import pytest
+
+from tradewind.experiments.request import Request
+from tradewind.experiments.tascaas import static
+from tradewind.experiments.tascaas.reproduce import reproduce
+from tradewind.experiments.tascaas.settings import SLOTS, Extent, data_folder, series
+from tradewind.experiments.tascaas.static import Trial
+
+TINY = Extent(seeds=1, draws=8, kills=40, outages=2)
+
+
+def test_claims_and_figures(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    request = Request(
+        tmp_path, 0, progress=lambda done, total, _: steps.append((done, total)), workers=1, is_live=False
+    )
+    found = reproduce(request, TINY)
+    assert [claim.id for claim in found.report.claims] == ["1", "2", "3", "4", "5", "6"]
+    holds = {claim.id: claim.holds for claim in found.report.claims}
+    assert holds["1"]
+    assert holds["3"]
+    assert holds["6"]
+    assert steps[-1][0] == steps[-1][1]
+    assert len(found.pictures) == 7
+    assert all(path.stat().st_size > 5_000 for path in found.pictures)
+
+
+def test_without_noise_static_and_balanced_are_alike() -> None:
+    level = static.run_level(Trial("none", 1, 0))
+    assert level is not None
+    assert level.gains[0] == pytest.approx(0, abs=0.005)
+    assert level.delays[0] == pytest.approx(0, abs=0.005)
+
+
+def test_balancing_pays_the_more_the_more_speeds_scatter() -> None:
+    levels = [static.run_level(Trial(f"each partition +-{cv}%, constant", 10, 0)) for cv in (15, 30, 50)]
+    gains = [level.gain for level in levels if level]
+    assert gains == sorted(gains)
+    assert gains[0] > 0.05
+
+
+@pytest.mark.skipif(data_folder() is None, reason="the measured series are not beside the checkout")
+def test_the_measured_series_vary_as_their_description_says() -> None:
+    traces = series("stressng_cache", "D8s_v5")
+    assert len(traces) == 3
+    assert sum(SLOTS.values()) == 56
+    for trace in traces:
+        mean = sum(trace) / len(trace)
+        spread = (sum((value - mean) ** 2 for value in trace) / len(trace)) ** 0.5 / mean
+        assert 0.05 < spread < 0.25

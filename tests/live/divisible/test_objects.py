@@ -1,0 +1,69 @@
+"""Objects in a folder and in S3, and what is made of them."""
+
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+from moto import mock_aws
+
+from tradewind.core.divisible.errors import Refused
+from tradewind.live.divisible.merging import Piece, added, merge
+from tradewind.live.divisible.objects import LocalObjects, ObjectError, S3Objects, open_objects
+from tradewind.model.units import SECOND
+
+NOW = 10**15
+
+
+def test_an_address_is_good_for_one_method_one_object_and_a_while(tmp_path: Path) -> None:
+    objects = LocalObjects(tmp_path, "secret")
+    address = httpx.URL(objects.address("GET", "a/b", NOW, 10 * SECOND))
+    expires, signature = int(address.params["expires"]), address.params["signature"]
+    assert objects.is_signed("GET", "a/b", expires, signature, NOW)
+    assert objects.is_signed("GET", "a/b", expires, signature, NOW + 10 * SECOND)
+    assert not objects.is_signed("GET", "a/b", expires, signature, NOW + 11 * SECOND)
+    assert not objects.is_signed("PUT", "a/b", expires, signature, NOW)
+    assert not objects.is_signed("GET", "a/c", expires, signature, NOW)
+    assert not objects.is_signed("GET", "a/b", expires + 1, signature, NOW)
+    assert not LocalObjects(tmp_path, "other").is_signed("GET", "a/b", expires, signature, NOW)
+
+
+@pytest.mark.parametrize("key", ["../x", "a/../../x", "/x", "a//b", ".hidden", "a/.b", "", "a\0b"])
+def test_no_key_leads_out_of_the_folder(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ObjectError):
+        LocalObjects(tmp_path, "secret").write(key, b"x")
+
+
+def test_s3_signs_addresses_of_its_own(tmp_path: Path) -> None:
+    with mock_aws():
+        client: Any = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        objects = S3Objects("bucket", "some/where", client)
+        objects.write("a", b"content")
+        assert objects.read("a") == b"content"
+        assert objects.has("a")
+        assert not objects.has("b")
+        with pytest.raises(ObjectError, match="'b'"):
+            objects.read("b")
+        address = httpx.URL(objects.address("PUT", "c", NOW, 90 * SECOND))
+        assert "some/where/c" in address.path
+        assert {name.lower() for name in address.params} & {"x-amz-expires", "expires"}
+        assert merge("sum", [Piece(0, {"object": "n"}), Piece(1, {"inline": 2})], _with(objects, "n", b"40")) == b"42"
+    assert isinstance(open_objects("", tmp_path, "s"), LocalObjects)
+
+
+def _with(objects: S3Objects, key: str, content: bytes) -> S3Objects:
+    objects.write(key, content)
+    return objects
+
+
+def test_results_are_put_together_in_the_order_of_iterations(tmp_path: Path) -> None:
+    objects = LocalObjects(tmp_path, "s")
+    pieces = [Piece(0, {"inline": [1, 2]}), Piece(5, {"inline": 3})]
+    assert merge("concatenate", pieces, objects) == b"[1,2,3]"
+    assert merge("sum", [], objects) == b"null"
+    assert added({"a": [1, 2.5]}, {"a": [3, 4]}) == {"a": [4, 6.5]}
+    for one, other in ((1, "x"), ([1], [1, 2]), ({"a": 1}, {"b": 1})):
+        with pytest.raises(Refused, match="different shapes"):
+            added(one, other)

@@ -1,0 +1,212 @@
+"""Harvest machines: they take what others leave, give it back at once, and never get in anybody's way."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from engine_rig import Rig, shell
+
+from tradewind.core.log import Record
+from tradewind.core.state import State
+from tradewind.core.work import declared_time
+from tradewind.live.driver import Driver
+from tradewind.live.engines.harvest import LOWEST, HarvestEngine, HostLoad, Hysteresis
+from tradewind.live.engines.harvest_spot import SpotEngine, SpotTrace, read_spot_trace
+from tradewind.live.engines.local import LocalEngine
+from tradewind.live.facts import Close, Submit
+from tradewind.live.loop import Loop, wall_clock
+from tradewind.live.port import Down, Listener, Resized
+from tradewind.live.store.memory import MemoryStore
+from tradewind.model.command import Kill
+from tradewind.model.errors import TradewindError
+from tradewind.model.event import Finished, MachineResized
+from tradewind.model.machine import MachineType, Market
+from tradewind.model.requirement import Requirement, amounts
+from tradewind.model.tenant import Tenant
+from tradewind.model.units import SECOND
+from tradewind.model.workflow import Task, Workflow
+from tradewind.policies.registry import build
+
+HARVEST = MachineType("here", slots=4, amounts=amounts(cpus=2), market=Market.HARVEST)
+SPOT = MachineType("spot", slots=1, market=Market.SPOT)
+
+
+class Played:
+    """What others use, as a test wants it."""
+
+    def __init__(self) -> None:
+        self.used = 0.0
+
+    def cores(self) -> float:
+        return self.used
+
+
+class OneProcess:
+    """What a single process uses, measured."""
+
+    def __init__(self) -> None:
+        self._process: psutil.Process | None = None
+
+    def watch(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._process.cpu_percent()
+
+    def cores(self) -> float:
+        try:
+            return self._process.cpu_percent() / 100 * 4 if self._process else 0.0  # a part of a core counts as one
+        except psutil.Error:
+            return 0.0
+
+
+def test_down_at_once_and_up_after_a_calm() -> None:
+    sizing = Hysteresis(8, calm=3)
+    assert [sizing.look(used) for used in (0.1, 2.5, 0, 0, 0, 0)] == [8, 5, 5, 5, 8, 8]
+    assert [sizing.look(used) for used in (7.9, 0, 4, 0, 7.9, 0, 0, 0)] == [0, 0, 0, 4, 0, 0, 0, 8]
+
+
+def test_trembling_does_not_make_it_grow() -> None:
+    sizing = Hysteresis(4, calm=3)
+    sizing.look(2)
+    assert [sizing.look(used) for used in (1, 2, 1, 2, 1, 2)] == [2] * 6
+
+
+def test_what_others_use_of_this_host_is_some_of_it() -> None:
+    load = HostLoad()
+    time.sleep(0.05)
+    assert 0 <= load.cores() <= (psutil.cpu_count() or 1)
+
+
+@pytest.fixture
+def others() -> Played:
+    return Played()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, others: Played) -> Iterator[Rig]:
+    def make(listener: Listener) -> HarvestEngine:
+        return HarvestEngine(listener, lambda hear: LocalEngine(hear, tmp_path), others=others, every=0.02, calm=0.1)
+
+    rig = Rig(make, tmp_path)
+    yield rig
+    rig.close()
+
+
+def test_a_machine_begins_with_what_is_left_and_follows(rig: Rig, others: Played) -> None:
+    others.used = 1
+    machine = rig.machine(HARVEST)
+    assert rig.reports == [Resized(machine, amounts(cpus=1))]
+    rig.reports.clear()
+    others.used = 2
+    while not rig.reports:
+        rig.sleep(0.01)
+    assert rig.reports == [Resized(machine, (("cpus", 0),))]
+    rig.reports.clear()
+    others.used = 0
+    while not rig.reports:
+        rig.sleep(0.01)
+    assert rig.reports == [Resized(machine, amounts(cpus=2))]
+
+
+def test_its_work_runs_at_the_lowest_priority(rig: Rig) -> None:
+    machine = rig.machine(HARVEST)
+    rig.reports.clear()
+    folder, _ = rig.done(machine, shell("nice > level; sh -c nice >> level"))
+    levels = [word for file in folder.rglob("level") for word in file.read_text().split()]
+    assert levels == [str(LOWEST)] * 2
+
+
+def test_other_machines_are_left_alone(rig: Rig, others: Played) -> None:
+    others.used = 2
+    machine = rig.machine(MachineType("firm", slots=2))
+    folder, _ = rig.done(machine, shell("nice > level"))
+    assert next(folder.rglob("level")).read_text().strip() == str(os.getpriority(os.PRIO_PROCESS, 0))
+    assert not rig.reports
+
+
+def test_spot_machines_come_and_go_as_a_trace_says(tmp_path: Path) -> None:
+    trace = SpotTrace([(0, 1), (0.2, 0)])
+    rig = Rig(lambda hear: SpotEngine(hear, lambda inner: LocalEngine(inner, tmp_path), trace), tmp_path)
+    try:
+        rig.engine.acquire(1, SPOT)
+        rig.engine.acquire(2, SPOT)
+        while len(gone := [report for report in rig.reports if isinstance(report, Down)]) < 2:
+            rig.sleep(0.01)
+        assert [(report.machine, report.reason) for report in gone] == [
+            (2, "no spot machine is to be had"),
+            (1, "the provider has taken it back"),
+        ]
+    finally:
+        rig.close()
+
+
+def test_a_spot_trace_is_read_or_refused(tmp_path: Path) -> None:
+    file = tmp_path / "spot.csv"
+    file.write_text("t_s,machines\n0,3\n60,1\n")
+    assert [read_spot_trace(file).at(each) for each in (0, 59, 60, 900)] == [3, 3, 1, 1]
+    file.write_text("t_s,machines\n0,3\n0,1\n")
+    with pytest.raises(TradewindError, match=":3: t_s must grow"):
+        read_spot_trace(file)
+    file.write_text("t_s,machines\n0,many\n")
+    with pytest.raises(TradewindError, match=":2: a row needs"):
+        read_spot_trace(file)
+
+
+HOG = "while True: pass"
+
+
+def test_a_hog_gets_its_cores_back_and_all_work_ends_once(tmp_path: Path) -> None:
+    """A real process starts to use this host; what is harvested gives way, and runs again when it has gone."""
+    others = OneProcess()
+    records: list[Record] = []
+    needs = Requirement(amounts=amounts(cpus=1))
+    tasks = tuple(Task(f"t{i}", "t", needs, SECOND, command="sleep 1.5") for i in range(4))
+    work = Workflow("w", tasks, ((),) * len(tasks))
+    killed_after: list[float] = []
+
+    async def run() -> None:
+        loop = Loop(lambda _: None)
+        engine = HarvestEngine(
+            loop.hear, lambda hear: LocalEngine(hear, tmp_path, grace=0.5), others=others, every=0.1, calm=0.5
+        )
+        try:
+            state = State([HARVEST], [Tenant("default")], SECOND, 0, declared_time)
+            store = MemoryStore()
+            policy = build("slacksched", {"machines": 1})
+            driver = Driver(state, policy, store, engine, wall_clock, tmp_path / "runs", sinks=[records.append])
+            driver.tell(Submit(work, {}), Close())
+            running = asyncio.create_task(loop.run(driver, lambda: bool(driver.ended)))
+            await _until(lambda: len(state.machines) == 1 and len(state.machines[0].running) == 2)
+            with subprocess.Popen([sys.executable, "-c", HOG]) as hog:
+                begun = time.monotonic()
+                others.watch(hog.pid)
+                await _until(lambda: any(isinstance(record, Kill) for record in records))
+                killed_after.append(time.monotonic() - begun)
+                hog.kill()
+            await asyncio.wait_for(running, 60)
+            assert list(driver.ended.values()) == ["done"]
+            assert policy.memory is not None
+            assert store.load(charges_since=0).memories["slacksched"]["changes"]["seen"]
+        finally:
+            engine.close()
+
+    asyncio.run(run())
+    print(f"the cores were given back after {killed_after[0]:.2f} s")  # noqa: T201  # measured, not promised
+    finished = [record.unit for record in records if isinstance(record, Finished)]
+    assert sorted(finished) == sorted(set(finished))
+    assert len(finished) == 4
+    sizes = [dict(record.amounts)["cpus"] for record in records if isinstance(record, MachineResized)]
+    assert min(sizes) < 2
+    assert sizes[-1] == 2
+
+
+async def _until(condition: Callable[[], bool], patience: float = 30.0) -> None:
+    ends = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < ends, "it did not come to pass"
+        await asyncio.sleep(0.02)
