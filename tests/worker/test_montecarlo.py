@@ -54,7 +54,7 @@ def test_workers_and_service_killed_at_random_lose_nothing_and_count_nothing_twi
     with service(tmp_path) as running:
         body = {"iterations": PATHS, "target": 8, "reducer": "sum", "initial": 3, "maximum": 4}
         job = running.post("/jobs", body)["id"]
-        speeds = {"fast": "0.002", "slow": "0.004", "slower": "0.008"}
+        speeds = {"fast": "0.004", "slow": "0.008", "slower": "0.016"}
         tokens = {site: running.token(site) for site in speeds}
 
         def begin(site: str) -> "subprocess.Popen[bytes]":
@@ -71,7 +71,7 @@ def test_workers_and_service_killed_at_random_lose_nothing_and_count_nothing_twi
                     break
                 alive = programs(list(workers.values()))
                 age += bool(alive)
-                if alive and age % 6 == 4 and kills < 6:
+                if alive and age % 5 == 2 and kills < 6:
                     chance.choice(alive).kill()
                     kills += 1
                 if age == 16 and alive:

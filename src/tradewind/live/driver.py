@@ -202,7 +202,7 @@ class Driver:
                 self._unfold(event.run)
         changes = self._journal.close()
         if changes:
-            changes.memories |= self._memory.changed(now)
+            changes.memories |= self._memory.changed(now, is_over=not self.state.runs)
         if changes and self._cache is not None:
             changes.digests = self._cache.fresh_digests()
         return changes

@@ -21,9 +21,12 @@ class PolicyMemory:
         if self._memory is not None and self._last is not None:
             self._memory.load(self._last)
 
-    def changed(self, now: Time) -> dict[str, Json]:
-        """What is to be saved, by the name of the policy; nothing if it is as it was, or was saved a moment ago."""
-        if self._memory is None or now < self._due:
+    def changed(self, now: Time, *, is_over: bool) -> dict[str, Json]:
+        """What is to be saved, by the name of the policy; nothing if it is as it was.
+
+        Nor if it was saved a moment ago, unless everything is over.
+        """
+        if self._memory is None or (now < self._due and not is_over):
             return {}
         self._due = now + _PAUSE
         found = self._memory.save()

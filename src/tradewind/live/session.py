@@ -191,9 +191,9 @@ class Session:
 
         def interrupted() -> None:
             self._is_interrupted = True
-            self._on_trouble("stopping; what has finished is kept and `--resume` goes on (once more: do not wait)")
-            for number in signals:
+            for number in signals:  # before anybody is told that the next one counts
                 running.remove_signal_handler(number)
+            self._on_trouble("stopping; what has finished is kept and `--resume` goes on (once more: do not wait)")
             loop.wake()
 
         for number in signals:
