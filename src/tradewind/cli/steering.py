@@ -20,7 +20,7 @@ def _told(run: Plain, output: Form) -> None:
 
 def cancel(
     run: RunId,
-    force: Annotated[bool, typer.Option("--force", help="Do not mind if it has ended already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Kill what runs at once, not after a grace.")] = False,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,

@@ -63,7 +63,7 @@ class Backend(Protocol):
         """What a run cost by machine type, or what everything did by `run`, `tenant`, `machine_type` or `machine`."""
 
     def cancel(self, run: str, *, force: bool = False) -> Plain:
-        """Want a run no longer; with force it may have ended already."""
+        """Want a run no longer; with force what runs is killed at once, and it may have ended already."""
 
     def retry(self, run: str) -> Plain:
         """Try again what failed."""

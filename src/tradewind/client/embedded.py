@@ -179,10 +179,10 @@ class Embedded:
     # Steering
 
     def cancel(self, run: str, *, force: bool = False) -> Plain:
-        """Want a run no longer; with force it may have ended already."""
+        """Want a run no longer; with force what runs is killed at once, and it may have ended already."""
         if force and self._head(run).ended is not None:
             return self.run(run)
-        return self._steer(run, "cancel")
+        return self._steer(run, "kill" if force else "cancel")
 
     def suspend(self, run: str) -> Plain:
         """Start nothing more of a run for now."""
@@ -217,7 +217,7 @@ class Embedded:
         """Wait a little until the session has done what it was asked."""
         for _ in range(30):
             status = self.run(id)["status"]
-            if verb not in ("cancel", "suspend") or status != "active":
+            if verb not in ("cancel", "kill", "suspend") or status != "active":
                 return
             time.sleep(0.1)
 

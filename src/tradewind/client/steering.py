@@ -19,7 +19,7 @@ def steer(store: Store, detail: RunDetail, verb: str, priority: int = 0) -> None
     run = detail.run
     changes = Changes()
     match verb:
-        case "cancel":
+        case "cancel" | "kill":
             _cancel(store, detail, changes)
         case "suspend" | "resume":
             changes.notes[suspended_note(run.number)] = verb == "suspend"

@@ -100,7 +100,8 @@ class MachineEvents(Turn, ABC):
             if min(machine.free) >= 0:
                 break
             if any(free < 0 and takes for free, takes in zip(machine.free, unit.need.demand, strict=True)):
-                self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, SHRUNK))
+                now, cause = self.state.now, self._cause
+                self._out.append(Kill(now, cause, unit.id, unit.attempt, machine.id, SHRUNK, is_urgent=True))
                 self._vacate(unit, offer=False)
                 units.append(unit)
         if not machine.running and not machine.is_up:  # it was being drained

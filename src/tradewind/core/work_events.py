@@ -245,10 +245,9 @@ class WorkEvents(MachineEvents):
         running = [unit for unit in run.units if unit.state == RUNNING]
         for unit in running:
             if unit.machine is not None:
-                where = unit.machine.id
-                self._out.append(
-                    Kill(self.state.now, self._cause, unit.id, unit.attempt, where, "the run was cancelled")
-                )
+                now, cause, where = self.state.now, self._cause, unit.machine.id
+                because = "the run was cancelled"
+                self._out.append(Kill(now, cause, unit.id, unit.attempt, where, because, event.is_urgent))
             self._vacate(unit)
             unit.move(UnitStep.CANCEL)
         if running:

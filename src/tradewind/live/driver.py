@@ -385,7 +385,7 @@ class Driver:
                 case Release():
                     self._engine.release(command.machine)
                 case Kill():
-                    self._engine.kill(command.unit, command.attempt, command.machine)
+                    self._engine.kill(command.unit, command.attempt, command.machine, at_once=command.is_urgent)
                 case Ended():
                     self.jobs.pop(command.run, None)
         if orders:

@@ -38,6 +38,8 @@ class Cancel(NamedTuple):
     """Somebody no longer wants a run."""
 
     run: int
+    is_urgent: bool = False
+    """Whether what runs gets no time to end in good order."""
 
 
 class Reprioritise(NamedTuple):
@@ -109,7 +111,7 @@ def event_of(fact: Fact, now: Time, seq: int) -> Event | None:
 
 
 _WISHES: Mapping[type, Callable[[Any, Time, int], Event]] = {
-    Cancel: lambda fact, now, seq: Cancelled(now, seq, fact.run),
+    Cancel: lambda fact, now, seq: Cancelled(now, seq, fact.run, fact.is_urgent),
     Reprioritise: lambda fact, now, seq: Reprioritised(now, seq, fact.run, fact.priority),
     Suspend: lambda fact, now, seq: Suspended(now, seq, fact.run),
     Unsuspend: lambda fact, now, seq: Resumed(now, seq, fact.run),

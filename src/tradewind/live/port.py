@@ -115,8 +115,11 @@ class Engine(Protocol):
     def start(self, orders: Sequence[Order]) -> None:
         """Begin attempts; each ends in `Done` or `Broke`, or in `Down` of its machine."""
 
-    def kill(self, unit: int, attempt: int, machine: int) -> None:
-        """End an attempt with all its processes; nothing is reported."""
+    def kill(self, unit: int, attempt: int, machine: int, *, at_once: bool = False) -> None:
+        """End an attempt with all its processes; nothing is reported.
+
+        They are asked to end, and made to after a grace; or made to at once.
+        """
 
     def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
         """See whether machines are there with their attempts (units and numbers), and whether those awaited are up.

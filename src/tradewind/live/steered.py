@@ -106,6 +106,7 @@ class Control:
 
 _FACTS: Mapping[str, Callable[[int, int], Fact]] = {
     "cancel": lambda run, _: Cancel(run),
+    "kill": lambda run, _: Cancel(run, is_urgent=True),
     "suspend": lambda run, _: Suspend(run),
     "resume": lambda run, _: Unsuspend(run),
     "priority": Reprioritise,

@@ -48,6 +48,8 @@ class Kill(NamedTuple):
     attempt: int
     machine: int
     because: str
+    is_urgent: bool = False
+    """Whether it gets no time to end in good order."""
 
 
 class Wake(NamedTuple):

@@ -60,6 +60,8 @@ class Cancelled(NamedTuple):
     at: Time
     seq: int
     run: int
+    is_urgent: bool = False
+    """Whether what runs gets no time to end in good order."""
 
 
 class Suspended(NamedTuple):

@@ -115,7 +115,7 @@ class Results(BaseModel):
 class Cancellation(Given):
     """How a run is cancelled."""
 
-    force: bool = Field(default=False, description="Do not mind if it has ended already.")
+    force: bool = Field(default=False, description="Kill what runs at once; do not mind if the run has ended already.")
 
 
 class NewPriority(Given):

@@ -93,7 +93,7 @@ class FakeEngine:
             else:
                 self._report(self._work(order))
 
-    def kill(self, unit: int, attempt: int, machine: int) -> None:
+    def kill(self, unit: int, attempt: int, machine: int, *, at_once: bool = False) -> None:  # noqa: ARG002 - always
         """Say nothing of an attempt that has not been reported yet."""
         self._waiting = [
             report

@@ -128,9 +128,9 @@ class HarvestEngine:
         """Begin attempts."""
         self._engine.start(orders)
 
-    def kill(self, unit: int, attempt: int, machine: int) -> None:
+    def kill(self, unit: int, attempt: int, machine: int, *, at_once: bool = False) -> None:
         """End an attempt."""
-        self._engine.kill(unit, attempt, machine)
+        self._engine.kill(unit, attempt, machine, at_once=at_once)
 
     def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
         """See to it that nothing is waited for in vain."""

@@ -126,11 +126,11 @@ class LocalEngine:
         for machine in missing:
             self._report(Down(machine, "there is no such machine"))
 
-    def kill(self, unit: int, attempt: int, machine: int) -> None:
+    def kill(self, unit: int, attempt: int, machine: int, *, at_once: bool = False) -> None:
         """Have an attempt ended, unless its machine is gone anyway."""
         held = self._machines.get(machine)
         if held is not None and held.link is not None:
-            self._send(held, ("kill", unit, attempt))
+            self._send(held, ("kill", unit, attempt, at_once))
 
     def process_of(self, machine: int) -> int:
         """The process of a machine that is up; 0 if there is none."""

@@ -92,14 +92,15 @@ class Attempt:
         else:
             self._go_on()
 
-    def stop(self, why: Failure) -> None:
-        """Ask its processes to end; after the grace they are made to."""
-        if self.stopped is None and not self._ended:
-            self.stopped = why
-            self._until = time.monotonic() + self._worker.settings.grace
-            if self._lead:
-                processes.kill_group(self._lead, signal.SIGTERM)
-            self._wake(self._until)
+    def stop(self, why: Failure, *, at_once: bool = False) -> None:
+        """Ask its processes to end; after the grace, or at once, they are made to."""
+        if self._ended or (self.stopped is not None and not at_once):
+            return
+        self.stopped = self.stopped or why
+        self._until = time.monotonic() + (1.0 if at_once else self._worker.settings.grace)
+        if self._lead:
+            processes.kill_group(self._lead, signal.SIGKILL if at_once else signal.SIGTERM)
+        self._wake(self._until)
 
     @guarded
     def look(self, now: float) -> None:

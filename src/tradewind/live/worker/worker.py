@@ -137,7 +137,7 @@ class Worker:
         elif verb == "kill":
             found = self._running.get((message[1], message[2]))
             if found is not None:
-                self._drop(found)
+                self._drop(found, at_once=message[3])
         elif verb == "ping":
             self._news.append(("pong",))
         else:
@@ -145,9 +145,9 @@ class Worker:
             for attempt in list(self._running.values()):
                 self._drop(attempt)
 
-    def _drop(self, attempt: Attempt) -> None:
+    def _drop(self, attempt: Attempt, *, at_once: bool = False) -> None:
         attempt.quiet = True
-        attempt.stop(Failure("killed", "it was killed"))
+        attempt.stop(Failure("killed", "it was killed"), at_once=at_once)
 
     def _tell(self) -> None:
         if not self._link.write(frame(self._news)):

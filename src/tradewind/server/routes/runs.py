@@ -174,10 +174,11 @@ async def _steer(run: str, fact: Fact, context: Context, caller: Caller) -> Resp
 async def cancel_run(request: Request, run: Run, body: schemas.Cancellation | None = None) -> Response:
     """End a run: what runs is killed, nothing more is started."""
     context, caller = met(request, Role.USER)
-    if body is not None and body.force and (head := await context.run(caller, run)).ended is not None:
+    is_urgent = body is not None and body.force
+    if is_urgent and (await context.run(caller, run)).ended is not None:
         return answer(await detail(context, caller, run), 202)
     head = await _active(context, caller, run)
-    return await _steer(run, Cancel(head.number), context, caller)
+    return await _steer(run, Cancel(head.number, is_urgent), context, caller)
 
 
 @router.post("/{run}/retry", status_code=202, response_model=schemas.RunDetail, responses=CHANGING)
