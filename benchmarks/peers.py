@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import run as run_process
@@ -56,9 +57,7 @@ def peer(name: str, job: Job, tasks: int) -> Contestant:
 
 class _Ray:
     def __init__(self) -> None:
-        import ray  # noqa: PLC0415 - optional
-
-        self._ray: Any = ray
+        ray = self._ray = import_module("ray")  # optional
         ray.init(num_cpus=SLOTS, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         self._remote = {each: ray.remote(each) for each in (nothing, after, _second)}
         self._join = ray.remote(lambda *values: join(list(values)))
@@ -76,10 +75,11 @@ class _Ray:
 
 class _Dask:
     def __init__(self) -> None:
-        from distributed import Client, LocalCluster  # noqa: PLC0415 - optional
-
-        cluster = LocalCluster(n_workers=SLOTS, threads_per_worker=1, processes=True, dashboard_address=None)  # type: ignore[no-untyped-call]
-        self._client: Any = Client(cluster)  # type: ignore[no-untyped-call]
+        distributed: Any = import_module("distributed")  # optional
+        cluster = distributed.LocalCluster(
+            n_workers=SLOTS, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        self._client: Any = distributed.Client(cluster)
 
     def submit(self, function: Callable[..., Any], *values: Any) -> Any:
         arguments = ([*values],) if function is join else values

@@ -153,3 +153,14 @@ def _with_words(*words: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def test_who_is_killed_at_once_has_no_time_to_tidy_up(rig: Rig, machine: int) -> None:
+    order = rig.start(machine, shell("trap 'echo tidy > tidy; exit 0' TERM; echo up; sleep 60 & wait"))
+    out = Path(order.folder) / "out"
+    while not (out.exists() and "up" in out.read_text()):
+        rig.sleep(0.02)
+    rig.engine.kill(order.unit, order.attempt, machine, at_once=True)
+    while processes_of(order.run):
+        rig.sleep(0.02)
+    assert not (Path(order.folder) / "tidy").exists()
