@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ class Case:
         tasks = self.client.get(f"/runs/{self.run}/tasks").json()["items"]
         self.task = f"/runs/{self.run}/tasks/{tasks[0]['number']}"
         self.at = f"{self.task}/attempts/last"
-        for _ in range(500):
-            if self.client.get(self.at).status_code == 200:
-                break
         self.folder = site.context.artefacts.root / self.run / "hang" / "1"
+        for _ in range(2_000):
+            if self.client.get(self.at).status_code == 200 and (self.folder / "out").exists():
+                break
+            time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ def submit(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on with what does not depend on a failure.")
     ] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Run each step, whatever ran before.")] = False,
     key: Annotated[str, typer.Option(help="Handing in twice with one key makes one run; default: a new one.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; the exit code is that of `run`.")] = False,
     output: Output = Form.TABLE,
@@ -58,9 +59,12 @@ def submit(
         ):
             if value is not None:
                 raise typer.BadParameter(f"{option} needs a server; name one with --server or --profile")
-        raise typer.Exit(_run_here(file, parameter or [], params_file, folder, keep_going=keep_going, wait=wait))
+        if not wait:
+            raise NoServerError(f"`tradewind run {file}` runs it here; to hand it in")
+        given = (file, parameter or [], params_file, folder)
+        raise typer.Exit(_run_here(*given, keep_going=keep_going, uses_cache=not no_cache))
     parameters = _parameters(parameter or [], params_file)
-    submission = Submission(file, parameters, name, priority, deadline, tenant, keep_going, key)
+    submission = Submission(file, parameters, name, priority, deadline, tenant, keep_going, key, not no_cache)
     with opened_server(where, "submit") as backend:
         try:
             run = backend.submit(submission)
@@ -97,10 +101,14 @@ def _parameters(given: list[str], file: Path | None) -> dict[str, Any]:
 
 
 def _run_here(
-    file: Path, parameters: list[str], params_file: Path | None, folder: Path | None, *, keep_going: bool, wait: bool
+    file: Path,
+    parameters: list[str],
+    params_file: Path | None,
+    folder: Path | None,
+    *,
+    keep_going: bool,
+    uses_cache: bool,
 ) -> int:
-    if not wait:
-        raise NoServerError(f"`tradewind run {file}` runs it here; to hand it in") from None
     from tradewind.cli.run import Wish  # noqa: PLC0415 - slow
     from tradewind.cli.running import carry_out  # noqa: PLC0415
     from tradewind.client.open import FOLDER  # noqa: PLC0415
@@ -119,5 +127,6 @@ def _run_here(
         keep_going=keep_going,
         json=False,
         events=None,
+        uses_cache=uses_cache,
     )
     return carry_out(wish, None, None)

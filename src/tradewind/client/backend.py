@@ -25,6 +25,8 @@ class Submission:
     keep_going: bool = False
     key: str = ""
     """Names the submission, so that handing it in twice makes one run; empty: one is made up."""
+    uses_cache: bool = True
+    """Whether what equal steps gave before may be taken instead."""
 
 
 class Event(NamedTuple):

@@ -44,6 +44,7 @@ def _options(submission: Submission) -> dict[str, Any]:
         "deadline": submission.deadline,
         "tenant": submission.tenant,
         "keep_going": submission.keep_going or None,
+        "cache": None if submission.uses_cache else False,
     }
 
 

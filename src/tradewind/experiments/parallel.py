@@ -46,15 +46,15 @@ def processors() -> int:
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """What is started meanwhile inherits that Ctrl-C is ignored; one pressed in these milliseconds is lost."""
-    if threading.current_thread() is not threading.main_thread():
+    """What is started meanwhile inherits that Ctrl-C does not reach it; we hear of it a little later."""
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:
