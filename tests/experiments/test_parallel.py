@@ -10,7 +10,7 @@ import pytest
 from tradewind.experiments.parallel import run_jobs
 
 SLEEPERS = """
-import os, time
+import os, signal, time
 from pathlib import Path
 from tradewind.experiments.parallel import run_jobs
 
@@ -20,6 +20,7 @@ def work(job):
     return job
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
     for _ in run_jobs(work, range(40), workers=2):
         pass
 """
