@@ -37,7 +37,7 @@ TINY_LIVE = LiveExtent(
     Reduced(replace(DYNAMIC, chains=40), 500),
     Reduced(replace(FAULTS, chains=40, kills=1), 500),
 )
-TINY = Extent((2, 1), replace(QUICK.scale, chains=960, agents=(("R1", 2),), per_vm=2), READINGS[:1])
+TINY = Extent((2, 1), replace(QUICK.scale, chains=960, agents=(("R1", 2),), per_vm=2), READINGS[:2])
 
 
 def required(reading: Reading, count: int = 100) -> Counter[str]:

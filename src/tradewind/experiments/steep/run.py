@@ -18,6 +18,7 @@ from tradewind.experiments.steep.settings import (
     BASELINE,
     DYNAMIC,
     FAULTS,
+    INFERRED,
     NEW,
     OLD,
     SETS,
@@ -139,7 +140,7 @@ def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
     faults, faults_lanes = run_faults(seed)
     step("experiment 4")
     shown = {
-        f"{number} {policy}": simulate(trial, BASELINE, policy, seed * extent.draws[number - 1])
+        f"{number} {policy}": simulate(trial, INFERRED, policy, seed * extent.draws[number - 1])
         for number, trial in ((1, STATIC), (2, DYNAMIC))
         for policy in (NEW, OLD)
     }

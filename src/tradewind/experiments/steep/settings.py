@@ -5,9 +5,11 @@ one VM at that of 2 and 3; almost three minutes to start a VM; look-ups every 20
 time; eight agents killed from between minutes 2 and 3 on; the lengths of the runs.
 
 Not given, so taken as follows and varied in `READINGS`:
-- *Shares of the required sets.* Equal: in experiment 3 the agents of all setups end together, and they are as many for
-  R1 as for R2, and twice as many for R3 and R4 together; and of experiment 1 with the old heuristic only one agent is
-  said not to have been used completely, the one for R3. With less work for R1 and R2 theirs would not have been either.
+- *Shares of the required sets.* Equal in experiments 3 and 4: in 3 the agents of all setups end together, and they are
+  as many for R1 as for R2, and twice as many for R3 and R4 together. In experiments 1 and 2 the run lengths tell more:
+  the new heuristic can shorten a run by what they say only if chains of R3 and R4 are the last to end, so these were
+  more, or longer. `INFERRED` takes a tenth more of them, about the most with which agents still end "almost" together.
+  It was chosen after equal shares had fallen short of the published gains, and it is the same for both heuristics.
 - *Run times.* Spread evenly from half to one and a half times their mean. They are not all alike: no length of a chain
   divides both 11:48 and 13:14. The means make our runs about as long as the paper's; gains in experiment 1 do not
   depend on them.
@@ -56,13 +58,17 @@ class Reading:
 
 
 BASELINE = Reading("equal shares, run times +-50%")
+INFERRED = Reading("a tenth more of R3 and R4", (10, 10, 11, 11))
+"""What the lengths of the paper's runs say of the workload of experiments 1 and 2."""
 READINGS = (
+    INFERRED,
     BASELINE,
     Reading("run times all alike", spread=0.0),
     Reading("run times +-20%", spread=0.2),
     Reading("run times exponential", spread=2.0),
     Reading("shares drawn at random", is_drawn=True),
-    Reading("a tenth more of R3 and R4", (10, 10, 11, 11)),
+    Reading("a twentieth more of R3 and R4", (20, 20, 21, 21)),
+    Reading("a fifth more of R3 and R4", (5, 5, 6, 6)),
     Reading("a fifth for each VM setup", (2, 2, 3, 3)),
     Reading("chains a third shorter", scale=0.67),
     Reading("chains a third longer", scale=1.33),
@@ -88,7 +94,7 @@ class Trial:
 
 
 ALL_AGENTS = tuple(SETUPS.items())
-STATIC = Trial(100, seconds(53), ALL_AGENTS, is_static=True)
+STATIC = Trial(100, seconds(51), ALL_AGENTS, is_static=True)
 DYNAMIC = Trial(1_000, seconds(5.8), (("R1", 1),))
 SCALE = Trial(300_000, seconds(78), (("R1", AGENTS_PER_VM),), is_many=True, per_vm=AGENTS_PER_VM)
 FAULTS = replace(DYNAMIC, agents=ALL_AGENTS, kills=KILLS)
