@@ -75,6 +75,14 @@ def show_one(row: Plain, form: Form) -> None:
             typer.echo(f"{paint(name.ljust(width), dim=True)}  {_coloured(_text(value))}")
 
 
+def show_secret(made: Plain, form: Form) -> None:
+    """Print a token that was just made: alone, so that it can be put into a file, unless more is asked for."""
+    if form in (Form.JSON, Form.YAML):
+        show_plain(made, form)
+    else:
+        typer.echo(made["token"])
+
+
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], *, coloured: bool = False) -> str:
     padded = []
     for cell, column, width in zip(cells, columns, widths, strict=True):

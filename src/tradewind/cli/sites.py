@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tradewind.cli.output import Column, field, show, show_plain, when
+from tradewind.cli.output import Column, field, show, show_secret, when
 from tradewind.cli.places import Folder, Form, Output, Profile, Server
 from tradewind.client.open import Where
 from tradewind.client.open import server as opened_server
@@ -59,10 +59,7 @@ def token(
         body["expires_in"] = in_seconds(parse_duration(expires))
     with opened_server(Where(server, profile, folder), "sites") as backend:
         made = backend.ask("POST", "/site-tokens", json=body)
-    if output in (Form.JSON, Form.YAML):
-        show_plain(made, output)
-    else:
-        typer.echo(made["token"])
+    show_secret(made, output)
 
 
 @sites.command()
@@ -80,3 +77,4 @@ def revoke(
     """
     with opened_server(Where(server, profile, folder), "sites") as backend:
         backend.ask("DELETE", f"/site-tokens/{id}")
+    typer.echo(f"{id} is void", err=True)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tradewind.cli.output import Column, field, show, show_plain, when
+from tradewind.cli.output import Column, field, show, show_secret, when
 from tradewind.cli.places import Folder, Form, Output, Profile, Server
 from tradewind.client.open import Where
 from tradewind.client.open import server as opened_server
@@ -58,10 +58,7 @@ def create(
     given = {key: value for key, value in body.items() if value is not None}
     with opened_server(Where(server, profile, folder), "tokens") as backend:
         made = backend.ask("POST", "/tokens", json=given)
-    if output in (Form.JSON, Form.YAML):
-        show_plain(made, output)
-    else:
-        typer.echo(made["token"])
+    show_secret(made, output)
 
 
 @tokens.command()

@@ -1,33 +1,19 @@
 """From a request to the budget paper's claims and figures."""
 
-from itertools import count
-
 from tradewind.experiments.claims import Report
 from tradewind.experiments.pfa.figures import FIGURES, draw_figures
 from tradewind.experiments.pfa.judge import judge
 from tradewind.experiments.pfa.notes import notes
 from tradewind.experiments.pfa.run import run_study, steps
 from tradewind.experiments.pfa.settings import FULL, QUICK, Extent
-from tradewind.experiments.request import Reproduction, Request
-from tradewind.pictures.canvas import load_matplotlib
+from tradewind.experiments.request import Reproduction, Request, drawn
 
 
 def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
     """Run the experiments, judge the claims and draw the figures; without matplotlib, claims only."""
     extent = extent or (QUICK if request.is_quick else FULL)
-    total = steps(extent) + len(FIGURES)
-    done = count(1)
-
-    def step(label: str) -> None:
-        request.progress(next(done), total, label)
-
+    step = request.steps(steps(extent) + len(FIGURES))
     study = run_study(extent, request.seed, step, request.workers)
     remarks = notes(study, extent)
-    pictures = []
-    try:
-        load_matplotlib()
-    except ValueError as error:
-        remarks.append(f"No figures were drawn: {error}.")
-    else:
-        pictures = draw_figures(study, request.out, step, request.workers)
+    pictures = drawn(lambda: draw_figures(study, request.out, step, request.workers), remarks)
     return Reproduction(Report("pfa", request.seed, judge(study), remarks), tuple(pictures))

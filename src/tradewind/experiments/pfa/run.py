@@ -5,7 +5,7 @@ policies taking turns, so that whatever slows the machine down for a while slows
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,15 +34,13 @@ from tradewind.experiments.pfa.settings import (
     scenario,
 )
 from tradewind.experiments.pfa.timing import Timing, time_decisions
+from tradewind.experiments.request import Step
 from tradewind.model.scenario import Submission
 from tradewind.model.units import SECOND, Time
 from tradewind.sim.arrivals import arrive
 from tradewind.sim.generators.pfa import pfa_workload
 from tradewind.sim.simulate import Outcome, simulate
 from tradewind.sim.workload import work as work_of
-
-Step = Callable[[str], None]
-"""Called with what has just been done."""
 
 SHOWN = (PFA_MA[0], PLF, SCF)
 """Those of Fig. 16."""

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from tradewind.experiments.parallel import run_jobs
+from tradewind.experiments.request import Step
 from tradewind.experiments.scs.others import Other, jobs_of, others
 from tradewind.experiments.scs.settings import SCS, VARIANTS, Cell, Extent, Variant, scenario
 from tradewind.experiments.scs.timing import time_decision
@@ -15,9 +16,6 @@ from tradewind.experiments.scs.workload import submissions
 from tradewind.model.scenario import Submission
 from tradewind.model.units import in_units
 from tradewind.sim.simulate import Outcome, simulate
-
-Step = Callable[[str], None]
-"""Called with what has just been done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def arrivals(study: Study) -> str:
     shown = ", ".join(f"{in_seconds(up) // 60:.0f}:{in_seconds(up) % 60:02.0f}" for up in ups)
     return (
         f"Agents of experiment 2 come up at {shown}; in the paper, four at about minute 3, one between 3 and 4, two"
-        " around 6:30. With the old heuristic agents that offer both take all of one set first, whichever comes first in"
+        " around 6:30. With the old heuristic agents that offer both take all of one set first, the first in"
         " the workflow, and the agent for that set alone falls idle early, as A4 does in Fig. 4b."
     )
 

@@ -1,11 +1,9 @@
 """From a request to the capability paper's claims and figures: simulated at full size, for real at reduced size."""
 
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 from tradewind.experiments.claims import Claim, Report
-from tradewind.experiments.request import Reproduction, Request
+from tradewind.experiments.request import Reproduction, Request, Step, drawn
 from tradewind.experiments.steep.figures import FIGURES, draw_figures
 from tradewind.experiments.steep.judge import judge
 from tradewind.experiments.steep.live.figures import LIVE_FIGURES, draw_live
@@ -15,19 +13,13 @@ from tradewind.experiments.steep.live.study import STEPS, LiveStudy, run_live_st
 from tradewind.experiments.steep.notes import live_notes, notes
 from tradewind.experiments.steep.run import Study, run_study, steps
 from tradewind.experiments.steep.settings import FULL, QUICK, Extent
-from tradewind.pictures.canvas import load_matplotlib
 
 
 def reproduce(request: Request, extent: Extent | None = None, live: LiveExtent | None = None) -> Reproduction:
     """Run the experiments, judge the claims and draw the figures; without matplotlib, claims only."""
     extent = extent or (QUICK if request.is_quick else FULL)
     live = live or (QUICK_LIVE if request.is_quick else FULL_LIVE)
-    total = (steps(extent) + FIGURES) * request.is_simulated + (STEPS + LIVE_FIGURES) * request.is_live
-    done = count(1)
-
-    def step(label: str) -> None:
-        request.progress(next(done), total, label)
-
+    step = request.steps((steps(extent) + FIGURES) * request.is_simulated + (STEPS + LIVE_FIGURES) * request.is_live)
     claims: list[Claim] = []
     remarks: list[str] = []
     study: Study | None = None
@@ -40,17 +32,10 @@ def reproduce(request: Request, extent: Extent | None = None, live: LiveExtent |
         seen = run_live_study(live, request.seed, step)
         claims += judge_live(seen)
         remarks += live_notes(live)
-    pictures = _draw(study, seen, request.out, step, remarks)
+    pictures = drawn(lambda: _draw(study, seen, request.out, step), remarks)
     return Reproduction(Report("steep", request.seed, claims, remarks), tuple(pictures))
 
 
-def _draw(
-    study: Study | None, seen: LiveStudy | None, folder: Path, step: Callable[[str], None], remarks: list[str]
-) -> list[Path]:
-    try:
-        load_matplotlib()
-    except ValueError as error:
-        remarks.append(f"No figures were drawn: {error}.")
-        return []
+def _draw(study: Study | None, seen: LiveStudy | None, folder: Path, step: Step) -> list[Path]:
     pictures = [] if study is None else draw_figures(study, folder, step)
     return pictures if seen is None else pictures + draw_live(seen, folder, step)

@@ -1,10 +1,11 @@
 """Runs the four experiments: many draws of 1 and 2 in each reading, in parallel; then 3, which is timed, and 4."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter, thread_time
 
 from tradewind.experiments.parallel import run_jobs
+from tradewind.experiments.request import Step
 from tradewind.experiments.steep.measure import (
     Length,
     Tenths,
@@ -31,9 +32,6 @@ from tradewind.experiments.steep.settings import (
 from tradewind.experiments.steep.world import simulate
 from tradewind.model.units import Duration, Time
 from tradewind.pictures.lanes import Lane
-
-Step = Callable[[str], None]
-"""Called with what has just been done."""
 
 MANY = replace(DYNAMIC, is_many=True)
 """Experiment 2 with as many machines started at once as the work justifies: ours, not the paper's."""

@@ -1,27 +1,20 @@
 """From a request to the TaScaaS paper's claims and figures, simulated and live."""
 
-from itertools import count
 from pathlib import Path
 
 from tradewind.experiments.claims import Claim, Report
-from tradewind.experiments.request import Reproduction, Request
+from tradewind.experiments.request import Reproduction, Request, drawn
 from tradewind.experiments.tascaas.figures import FIGURES, draw_figures
 from tradewind.experiments.tascaas.judge import judge
 from tradewind.experiments.tascaas.notes import notes
 from tradewind.experiments.tascaas.run import run_study, steps
 from tradewind.experiments.tascaas.settings import FULL, QUICK, Extent
-from tradewind.pictures.canvas import load_matplotlib
 
 
 def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
     """Run the experiments, judge the claims and draw the figures; without matplotlib, claims only."""
     extent = extent or (QUICK if request.is_quick else FULL)
-    total = (steps(extent) + FIGURES) * request.is_simulated + request.is_live
-    done = count(1)
-
-    def step(label: str) -> None:
-        request.progress(next(done), total, label)
-
+    step = request.steps((steps(extent) + FIGURES) * request.is_simulated + request.is_live)
     claims: list[Claim] = []
     remarks: list[str] = []
     pictures: list[Path] = []
@@ -29,12 +22,7 @@ def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
         study = run_study(extent, request.seed, step, request.workers)
         claims += judge(study)
         remarks += notes(study, extent)
-        try:
-            load_matplotlib()
-        except ValueError as error:
-            remarks.append(f"No figures were drawn: {error}.")
-        else:
-            pictures = draw_figures(study, request.out, step)
+        pictures = drawn(lambda: draw_figures(study, request.out, step), remarks)
     if request.is_live:
         from tradewind.experiments.tascaas import live  # noqa: PLC0415  needs the extra `server`
 

@@ -1,12 +1,13 @@
 """Runs the simulated experiments: the whole system over many workloads, single jobs, static partitioning, kills."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from time import thread_time
 
 from tradewind.core.divisible.records import Job, Spec
 from tradewind.experiments.parallel import run_jobs
+from tradewind.experiments.request import Step
 from tradewind.experiments.tascaas import static
 from tradewind.experiments.tascaas.settings import ITERATIONS, MAXIMUM, Extent, sites, workload
 from tradewind.experiments.tascaas.static import Level, Trial
@@ -14,8 +15,6 @@ from tradewind.model.units import HOUR, MINUTE, SECOND
 from tradewind.sim.divisible.driver import Simulation, simulate
 from tradewind.sim.divisible.noise import CALM, falling
 from tradewind.sim.divisible.world import Measure, Outcome, SitePlan, World
-
-Step = Callable[[str], None]
 
 BALANCERS = ("ruper", "ruper-original")
 

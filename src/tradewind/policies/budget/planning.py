@@ -1,15 +1,16 @@
-"""What PLF and SCF share besides the planner: their parameters, their last step, and how they are put together."""
+"""What PLF and SCF share: their parameters, their first and last steps, and how they are put together."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from tradewind.model.units import show_duration
 from tradewind.policies.parts.consolidation import Planned, horizon
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.parts.plan import ByPlan, Plan
 from tradewind.policies.parts.returning import expiring
-from tradewind.policies.protocol import Policy, Pool, Rent, Return, Scaler, Unit, View
+from tradewind.policies.protocol import Policy, Pool, Rent, Return, Scaling, Unit, View
 
 Placement: TypeAlias = Literal["plan", "dynamic"]
 
@@ -26,21 +27,29 @@ class PlanningParameters:
     )
 
 
-class PlanningScaler(Scaler, Protocol):
-    """A scaler that also makes a plan."""
+class Planner(ABC):
+    """A scaler that also makes a plan, for one tenant after the other."""
 
-    memory: Plan
+    def __init__(self, parameters: PlanningParameters) -> None:
+        self.on_arrival = parameters.replan_on_arrival
+        self.memory = Plan()
+
+    def scale(self, view: View) -> Iterator[Scaling]:
+        """Serve the tenants in turn, then put the plan into force."""
+        planned: list[Planned] = []
+        for pool in view.pools():
+            yield from self.serve(view, pool, planned)
+        self.memory.load((each.unit.id, each.machine.id) for each in planned)
+
+    @abstractmethod
+    def serve(self, view: View, pool: Pool, planned: list[Planned]) -> Iterator[Scaling]:
+        """What to rent and to return for a tenant; what it is to run where is added to the plan."""
 
 
-def planning_policy(name: str, scaler: PlanningScaler, placement: Placement) -> Policy:
+def planning_policy(name: str, planner: Planner, placement: Placement) -> Policy:
     """A scaler that plans, with the placer asked for."""
-    placer = ByPlan(scaler.memory) if placement == "plan" else FirstIdle()
-    return Policy(name, scaler, placer, memory=scaler.memory)
-
-
-def assignments(planned: Sequence[Planned]) -> Iterator[tuple[int, int]]:
-    """What a plan comes down to for its placer: numbers of units and machines."""
-    return ((each.unit.id, each.machine.id) for each in planned)
+    placer = ByPlan(planner.memory) if placement == "plan" else FirstIdle()
+    return Policy(name, planner, placer, memory=planner.memory)
 
 
 def returns(view: View, pool: Pool, planned: Sequence[Planned]) -> list[Return]:

@@ -18,10 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tradewind.model.units import Money
-from tradewind.policies.budget.planning import PlanningParameters, assignments, hopeless, planning_policy, returns
+from tradewind.policies.budget.planning import Planner, PlanningParameters, hopeless, planning_policy, returns
 from tradewind.policies.parts.consolidation import Planned, by_priority, consolidate, eligible_by_run
 from tradewind.policies.parts.fastest import fastest, payable
-from tradewind.policies.parts.plan import Plan
 from tradewind.policies.protocol import Fleet, Kind, Offer, Policy, Pool, Rent, Run, Scaling, Unit, View
 
 
@@ -32,22 +31,15 @@ class Parameters(PlanningParameters):
     seed: int = field(default=0, metadata={"help": "draws the order in which workflows are planned"})
 
 
-class Plf:
+class Plf(Planner):
     """Rents for eligible tasks by priority, then plans the interval."""
 
     def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
         self._seed = parameters.seed
-        self.on_arrival = parameters.replan_on_arrival
-        self.memory = Plan()
 
-    def scale(self, view: View) -> Iterator[Scaling]:
-        """Serve the tenants in turn, then put the plan into force."""
-        planned: list[Planned] = []
-        for pool in view.pools():
-            yield from self._serve(view, pool, planned)
-        self.memory.load(assignments(planned))
-
-    def _serve(self, view: View, pool: Pool, planned: list[Planned]) -> Iterator[Scaling]:
+    def serve(self, view: View, pool: Pool, planned: list[Planned]) -> Iterator[Scaling]:
+        """The six steps, for one tenant."""
         with view.phase("budget"):
             runs = by_priority(pool)
             eligible = eligible_by_run(pool)

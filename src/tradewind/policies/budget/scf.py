@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradewind.model.units import Duration, Money
-from tradewind.policies.budget.planning import PlanningParameters, assignments, hopeless, planning_policy, returns
+from tradewind.policies.budget.planning import Planner, PlanningParameters, hopeless, planning_policy, returns
 from tradewind.policies.parts.capable import with_capable
 from tradewind.policies.parts.consolidation import Planned, by_priority, consolidate, eligible_by_run
 from tradewind.policies.parts.fastest import fastest, payable
-from tradewind.policies.parts.plan import Plan
 from tradewind.policies.protocol import Offer, Policy, Pool, Rent, Scaling, View
 
 
@@ -43,22 +42,15 @@ class Work(NamedTuple):
     time: Duration = 0
 
 
-class Scf:
+class Scf(Planner):
     """Rents in proportion to the work on each type, then plans the interval."""
 
     def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
         self._fill_budget = parameters.fill_budget
-        self.on_arrival = parameters.replan_on_arrival
-        self.memory = Plan()
 
-    def scale(self, view: View) -> Iterator[Scaling]:
-        """Serve the tenants in turn, then put the plan into force."""
-        planned: list[Planned] = []
-        for pool in view.pools():
-            yield from self._serve(view, pool, planned)
-        self.memory.load(assignments(planned))
-
-    def _serve(self, view: View, pool: Pool, planned: list[Planned]) -> Iterator[Scaling]:
+    def serve(self, view: View, pool: Pool, planned: list[Planned]) -> Iterator[Scaling]:
+        """The five steps, for one tenant."""
         with view.phase("supply"):
             kinds = payable(view, pool)
             works = work_by_kind(view, pool, kinds)
