@@ -4,7 +4,7 @@ import random
 from time import process_time
 from typing import Any
 
-from tradewind.experiments.scs.settings import SCS
+from tradewind.experiments.scs.settings import PLUS, SCS
 from tradewind.experiments.scs.timing import CLASSES, KINDS, time_decision
 from tradewind.model.units import MINUTE
 from tradewind.policies.deadline.assign import assign
@@ -18,7 +18,7 @@ def steps(*, quick: bool) -> list[dict[str, Any]]:
     """Milliseconds of one turn of SCS over active jobs of 100 classes on 16 types."""
     rows = []
     for jobs in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000, 100_000):
-        took = time_decision(SCS, jobs)
+        took = time_decision(SCS, jobs).turn
         rows.append(
             {
                 "active_jobs": jobs,
@@ -26,6 +26,24 @@ def steps(*, quick: bool) -> list[dict[str, Any]]:
                 "types": KINDS,
                 "step_ms": round(1000 * took, 2),
                 "us_per_job": round(1e6 * took / jobs, 1),
+            }
+        )
+    return rows
+
+
+def plans(*, quick: bool) -> list[dict[str, Any]]:
+    """Milliseconds that SCS+ takes to plan each of many new jobs of 100 classes on 16 types, and a turn after that."""
+    rows = []
+    for jobs in (10, 100) if quick else (10, 100, 1_000, 3_000):
+        timing = time_decision(PLUS, jobs)
+        rows.append(
+            {
+                "new_jobs": jobs,
+                "classes": CLASSES,
+                "types": KINDS,
+                "plan_ms_per_job": round(1000 * timing.first / jobs, 2),
+                "turn_ms": round(1000 * timing.turn, 2),
+                "turn_us_per_job": round(1e6 * timing.turn / jobs, 1),
             }
         )
     return rows

@@ -1,6 +1,6 @@
 """A stream of workflows with deadlines on machines of this host, billed by the minute.
 
-Run it from anywhere: `python examples/deadlines/stream.py [--jobs 6] [--policy scs+] [--deadline 20]`.
+Run it from anywhere: `python examples/deadlines/stream.py [--jobs 6] [--policy scs+] [--deadline 30]`.
 Each job makes a few files and joins them; its steps declare how long they take on each kind of machine.
 """
 
@@ -15,7 +15,7 @@ from tradewind.core.metrics import Meter
 from tradewind.core.state import State
 from tradewind.core.summary import summarise
 from tradewind.formats.load import load_machines
-from tradewind.live.driver import Submit
+from tradewind.live.facts import Submit
 from tradewind.live.service import Service, Settings
 from tradewind.live.store.open import open_store
 from tradewind.model.command import Predicted

@@ -14,7 +14,7 @@ import yaml
 from fake_server import RUN, FakeServer, problem
 from typer.testing import CliRunner, Result
 
-from tradewind.cli import COMMANDS, application
+from tradewind.cli import COMMANDS, application, outline
 from tradewind.client import http
 from tradewind.client.errors import ClientError, NoServerError
 from tradewind.client.profiles import config_file
@@ -84,6 +84,11 @@ def test_every_command_explains_itself_with_examples() -> None:
     ):
         for verb in verbs.split():
             assert f"tradewind {group} {verb}" in tradewind(f"{group} {verb} --help").output
+
+
+def test_the_list_of_commands_says_of_each_what_it_says_itself() -> None:
+    listed, loaded = (CliRunner().invoke(app, ["--help"]).output for app in (outline(), application()))
+    assert sorted(listed.splitlines()) == sorted(loaded.splitlines())
 
 
 @pytest.mark.parametrize("verb", ["list", "get", "get --tasks", "explain", "cost last", "nodes list --status all"])
@@ -238,7 +243,7 @@ def test_steering_a_server(server: FakeServer, command: str, method: str, path: 
 MACHINE = {"number": 3, "machine_type": "small", "tenant": "lab", "status": "draining", "acquired": 1.0}
 MACHINE |= {"paid_until": 2.0, "released": None, "because": "work", "cost": 0.5}
 TENANT = {"name": "lab", "budget": 2.0, "interval": 60.0, "weight": 1.0, "max_active_runs": None, "max_tasks": 5}
-TENANT |= {"spent": 0.5, "spent_total": 7.0, "remaining": 1.5, "created": 1.0}
+TENANT |= {"max_machines": 1234, "spent": 0.5, "spent_total": 7.0, "remaining": 1.5, "created": 1.0}
 TOKEN = {"id": "k3x9", "name": "ada", "tenant": "lab", "role": "user", "created": 1.0, "expires": None, "used": None}
 
 
@@ -250,6 +255,9 @@ def test_machines_tenants_and_tokens_of_a_server(server: FakeServer) -> None:
     server.on("PUT", "/tenants/lab", TENANT)
     assert tradewind("tenants set lab --budget 2 --interval 1m --runs none --tasks 5").exit_code == 0
     assert server.bodies()[-1] == {"budget": 2.0, "interval": "1m", "max_active_runs": None, "max_tasks": 5}
+    assert tradewind("tenants set lab --machines 7").exit_code == 0
+    assert server.bodies()[-1] == {"max_machines": 7}
+    assert "1,234" in tradewind("tenants list -o wide").output
     assert tradewind("tenants set lab --runs many").exit_code == 2
     server.on("GET", "/tokens", {"items": [TOKEN], "next": None})
     assert "never" in tradewind("tokens list").output

@@ -16,6 +16,8 @@ RUN = {
     "submitted": 1000.0,
     "ended": None,
     "deadline": None,
+    "predicted": None,
+    "slack": None,
     "tasks": {"done": 1, "running": 2},
     "failures": [],
 }

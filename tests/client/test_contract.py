@@ -55,7 +55,7 @@ def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_runs_and_tasks_are_read(done: Backend) -> None:
     [run] = done.runs()
     assert (run["name"], run["status"], run["tasks"]) == ("flow", "failed", {"done": 3, "failed": 1})
-    assert run.keys() >= {"id", "number", "tenant", "priority", "submitted", "ended", "deadline"}
+    assert run.keys() >= {"id", "number", "tenant", "priority", "submitted", "ended", "deadline", "predicted", "slack"}
     assert done.run("last")["id"] == run["id"] == done.run(run["id"][:4])["id"]
     [failure] = done.run("last")["failures"]
     assert (failure["name"], failure["attempt"], failure["reason"]) == ("each[1]", 2, "exit code 3")

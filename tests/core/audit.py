@@ -19,6 +19,7 @@ from tradewind.model.command import (
     Expired,
     Grown,
     Kill,
+    Predicted,
     Refunded,
     Refused,
     Release,
@@ -27,7 +28,6 @@ from tradewind.model.command import (
 )
 from tradewind.model.event import (
     Broken,
-    BudgetChanged,
     Cancelled,
     Closed,
     Extended,
@@ -42,6 +42,7 @@ from tradewind.model.event import (
     Resumed,
     Submitted,
     Suspended,
+    TenantChanged,
     Timer,
 )
 from tradewind.model.machine import MachineType, Market
@@ -58,11 +59,12 @@ class UnitBook:
     parents: tuple[int, ...]
     needs: Requirement
     attempt: int = 0
+    """How many there have been."""
     failures: dict[str, int] = field(default_factory=dict)
     lost: int = 0
     preempted: int = 0
-    started: Time = 0
-    machine: int | None = None
+    running: dict[int, tuple[int, Time]] = field(default_factory=dict)
+    """Number and start of its attempts, by machine."""
     is_done: bool = False
     is_dead: bool = False
     """It has failed for good or has been cancelled."""
@@ -106,6 +108,8 @@ class MachineBook:
     running: set[int] = field(default_factory=set)
     amounts: dict[str, int] = field(default_factory=dict)
     """What it offers now."""
+    sizes: list[tuple[Time, int]] = field(default_factory=list)
+    """Its cores, each from a time on."""
     charges: list[Charged] = field(default_factory=list)
     refunded: Money = 0
 
@@ -128,6 +132,7 @@ class Audit:
         *,
         is_dynamic: bool = False,
         is_punctual: bool = True,
+        is_replicated: bool = False,
     ) -> None:
         self.types = types
         self.tenants = tenants
@@ -135,6 +140,10 @@ class Audit:
         """Whether work must start at once, by priority and age, on the first machine with room."""
         self.is_punctual = is_punctual
         """Whether timers come when they were asked for and clocks never jump back."""
+        self.is_replicated = is_replicated
+        """Whether several attempts of a unit may run at once."""
+        self._won: list[int] = []
+        """Units that have ended well with the last event."""
         self.runs: list[RunBook] = []
         self.units: list[UnitBook] = []
         self.machines: list[MachineBook] = []
@@ -194,6 +203,8 @@ class Audit:
         if self._shrunk is not None:
             self._check_fits(self.machines[self._shrunk])
             self._shrunk = None
+        assert not any(self.units[unit].running for unit in self._won), "what is done runs on"
+        self._won.clear()
         assert not self._must_drop, f"stale, but not dropped: events {sorted(self._must_drop)}"
         for number, run in enumerate(self.runs):
             wanted = sum(self._is_wanted(unit) for unit in run.units)
@@ -210,7 +221,7 @@ class Audit:
         book = self.units[unit]
         if book.is_over:
             return False
-        if book.machine is not None:
+        if book.running:
             return True
         run = self.runs[book.run]
         is_held = run.is_stopping or run.is_suspended
@@ -219,6 +230,8 @@ class Audit:
     def _on_timer(self, _record: Timer) -> None: ...
 
     def _on_closed(self, _record: Closed) -> None: ...
+
+    def _on_predicted(self, _record: Predicted) -> None: ...
 
     # Work
 
@@ -318,7 +331,7 @@ class Audit:
         run.is_stopping = True
         for unit in run.units:
             book = self.units[unit]
-            book.is_dead = book.is_dead or (not book.is_done and book.machine is None)
+            book.is_dead = book.is_dead or (not book.is_done and not book.running)
 
     def _bury(self, unit: int) -> None:
         """A unit has failed for good."""
@@ -339,7 +352,7 @@ class Audit:
         assert book.task.retry.within is not None
         assert book.first is not None
         assert self._now >= book.first + book.task.retry.within, f"{record}: too early"
-        assert book.machine is None
+        assert not book.running
         self._bury(record.unit)
 
     def _on_ended(self, record: Ended) -> None:
@@ -348,7 +361,7 @@ class Audit:
         assert not run.status, f"{record}: it had ended before"
         assert record.tenant == run.tenant
         assert record.status == run.fate
-        assert all(book.machine is None for book in books), f"{record}: it still runs"
+        assert not any(book.running for book in books), f"{record}: it still runs"
         assert all(book.is_over for book in books), f"{record}: tasks are lost"
         assert not run.is_open or run.fate == "failed", f"{record}: it may still grow"
         assert record.status != "done" or all(book.is_done for book in books)
@@ -360,7 +373,9 @@ class Audit:
         run = self.runs[book.run]
         machine = self.machines[record.machine]
         assert not book.is_over, f"{record}: it is over"
-        assert book.machine is None, f"{record}: it runs already"
+        assert self.is_replicated or not book.running, f"{record}: it runs already"
+        assert record.machine not in book.running, f"{record}: it runs there already"
+        assert not book.running or book.task.checkpoint is None, f"{record}: its attempts would share their progress"
         assert not run.is_stopping, f"{record}: its run is doomed"
         assert not run.is_suspended, f"{record}: its run is suspended"
         assert not machine.is_draining, f"{record}: the machine is being drained"
@@ -380,8 +395,7 @@ class Audit:
                 assert self._order(other) >= key or self._first_place(other) is None, f"{record}: unit {other} is first"
         book.attempt = record.attempt
         book.first = self._now if book.first is None else book.first
-        book.machine = record.machine
-        book.started = self._now
+        book.running[record.machine] = (record.attempt, self._now)
         book.is_resting = False
         machine.running.add(record.unit)
 
@@ -389,6 +403,7 @@ class Audit:
         if self._stop(record):
             book = self.units[record.unit]
             book.is_done = True
+            self._won.append(record.unit)
             self.runs[book.run].demand -= 1
 
     def _on_failed(self, record: Failed) -> None:
@@ -397,6 +412,8 @@ class Audit:
         book = self.units[record.unit]
         run = self.runs[book.run]
         book.failures[record.cause] = book.failures.get(record.cause, 0) + 1
+        if book.running:
+            return  # its other attempts go on
         if not run.is_stopping and _may_retry(book, record.cause) and self._grows(book, record.cause):
             book.not_before = self._now + _pause(book.task, sum(book.failures.values()))
             book.is_resting = True
@@ -418,28 +435,30 @@ class Audit:
 
     def _stop(self, record: Finished | Failed) -> bool:
         book = self.units[record.unit] if record.unit < len(self.units) else None
-        if book is None or book.machine != record.machine or book.attempt != record.attempt:
+        if book is None or book.running.get(record.machine, (None, 0))[0] != record.attempt:
             self._expect_drop(record.seq)
             return False
         self.machines[record.machine].running.remove(record.unit)
-        book.machine = None
+        del book.running[record.machine]
         return True
 
     def _on_kill(self, record: Kill) -> None:
         book = self.units[record.unit]
-        assert (book.machine, book.attempt) == (record.machine, record.attempt), f"{record}: it does not run there"
+        assert book.running[record.machine][0] == record.attempt, f"{record}: it does not run there"
+        if record.because == "the machine has shrunk":
+            self._check_victim(record.unit, record.machine)
         self.machines[record.machine].running.remove(record.unit)
-        book.machine = None
-        if record.because == "the run was cancelled":
+        del book.running[record.machine]
+        if record.because == "another attempt was faster":
+            assert record.unit in self._won, f"{record}: none has ended well"
+        elif record.because == "the run was cancelled":
             book.is_dead = True
             assert book.run in self._cancelled
         elif "over all attempts" in record.because:
             pass  # what follows says more
         else:
             is_preempted = record.because == "the machine has shrunk"
-            if is_preempted:
-                self._check_victim(record.unit, record.machine)
-            else:
+            if not is_preempted:
                 assert record.because in ("the budget no longer pays for it", "mischief")
             self._lose(record.unit, is_preempted=is_preempted)
 
@@ -447,18 +466,18 @@ class Audit:
         """Only what must give way on a machine that has just shrunk does, the newest first."""
         assert number == self._shrunk, f"unit {unit} gives way on machine {number}, which did not shrink"
         machine = self.machines[number]
-        lacking = self._lacking(machine, [unit])
+        lacking = self._lacking(machine)
         takes = dict(self.units[unit].needs.amounts)
         assert any(takes.get(name) for name in lacking), f"unit {unit} gives way for nothing"
-        order = (self.units[unit].started, unit)
-        for other in machine.running:
+        order = (self.units[unit].running[number][1], unit)
+        for other in machine.running - {unit}:
             if any(dict(self.units[other].needs.amounts).get(name) for name in lacking):
-                assert (self.units[other].started, other) < order, f"unit {other} is newer than {unit}"
+                assert (self.units[other].running[number][1], other) < order, f"unit {other} is newer than {unit}"
 
-    def _lacking(self, machine: MachineBook, more: Sequence[int] = ()) -> list[str]:
+    def _lacking(self, machine: MachineBook) -> list[str]:
         """What a machine has too little of for what runs on it."""
         taken: dict[str, int] = {}
-        for unit in (*machine.running, *more):
+        for unit in machine.running:
             for name, count in self.units[unit].needs.amounts:
                 taken[name] = taken.get(name, 0) + count
         return [name for name, count in taken.items() if count > machine.amounts.get(name, 0)]
@@ -472,6 +491,8 @@ class Audit:
         book.lost += not is_preempted
         book.preempted += is_preempted
         self.preempted_attempts += is_preempted
+        if book.running:
+            return  # its other attempts go on
         if self.runs[book.run].is_stopping:
             book.is_dead = True
         elif book.lost > book.task.retry.lost or book.preempted > book.task.retry.preempted:
@@ -482,7 +503,9 @@ class Audit:
     def _on_acquire(self, record: Acquire) -> None:
         assert record.machine == len(self.machines)
         kind = self.types[record.kind]
-        self.machines.append(MachineBook(kind, record.tenant, self._now, amounts=dict(kind.amounts)))
+        cores = dict(kind.amounts).get("cpus", 0)
+        sizes = [(self._now, cores)]
+        self.machines.append(MachineBook(kind, record.tenant, self._now, amounts=dict(kind.amounts), sizes=sizes))
         held = sum(machine.kind is kind and machine.gone is None for machine in self.machines)
         assert held <= kind.limit, f"{record}: {held} machines of {kind.limit}"
 
@@ -492,6 +515,7 @@ class Audit:
             self._expect_drop(record.seq)
         else:
             machine.is_ready = True
+            machine.sizes = [(machine.acquired, machine.amounts.get("cpus", 0))]  # as if it had never had others
 
     def _on_machinefailed(self, record: MachineFailed) -> None:
         machine = self._held(record.machine)
@@ -505,16 +529,16 @@ class Audit:
         if machine is None:
             self._expect_drop(record.seq)
             return
-        self._vanish(machine)
+        self._vanish(record.machine, machine)
 
-    def _vanish(self, machine: MachineBook) -> None:
+    def _vanish(self, number: int, machine: MachineBook) -> None:
         machine.gone, machine.end = self._now, "lost"
         units = sorted(machine.running)
         machine.running.clear()
         is_firm = machine.kind.market is Market.ON_DEMAND
         for unit in units:
             self.lost_attempts += is_firm
-            self.units[unit].machine = None
+            del self.units[unit].running[number]
             self._lose(unit, is_preempted=not is_firm)
 
     def _on_machineresized(self, record: MachineResized) -> None:
@@ -524,9 +548,10 @@ class Audit:
             return
         amounts = dict(record.amounts)
         if any(amounts.get(name, 0) < least for name, least in machine.kind.minimum):
-            self._vanish(machine)
+            self._vanish(record.machine, machine)
             return
         machine.amounts = amounts
+        machine.sizes.append((self._now if machine.is_ready else machine.acquired, amounts.get("cpus", 0)))
         self._shrunk = record.machine
 
     def _on_machineunwanted(self, record: MachineUnwanted) -> None:
@@ -568,9 +593,9 @@ class Audit:
         assert record.amount > 0
         machine.refunded += record.amount
 
-    def _on_budgetchanged(self, record: BudgetChanged) -> None:
-        tenant = next(i for i, tenant in enumerate(self.tenants) if tenant.name == record.tenant)
-        self._budgets[tenant].append((self._now, record.budget))
+    def _on_tenantchanged(self, record: TenantChanged) -> None:
+        tenant = next(i for i, tenant in enumerate(self.tenants) if tenant.name == record.tenant.name)
+        self._budgets[tenant].append((self._now, record.tenant.budget))
 
     def _on_cut(self, record: Cut) -> None:
         assert 0 <= record.granted < record.asked
@@ -625,11 +650,13 @@ class Audit:
         net = machine.charged - machine.refunded
         if machine.end == "failed":
             assert net == 0, f"machine {number} never came up, and costs {net}"
-        elif machine.gone is not None and self.is_punctual:
+            return
+        assert net >= 0, f"machine {number} has paid us {-net}"
+        if machine.gone is not None and self.is_punctual:
             held = machine.gone - machine.acquired
-            due = _bill(machine.kind, held, refundable=True)
+            due = _bill(machine, held, refundable=True)
             if machine.charges[-1].at == machine.gone and held:  # renewed in the very instant in which it went
-                dues = {due, _bill(machine.kind, held + 1, refundable=False)}
+                dues = {due, _bill(machine, held + 1, refundable=False)}
                 assert net in dues, f"machine {number} costs {net}, not {dues}"
             else:
                 assert net == due, f"machine {number} costs {net}, not {due}"
@@ -665,7 +692,7 @@ class Audit:
         return [
             unit
             for unit, book in enumerate(self.units)
-            if book.machine is None
+            if not book.running
             and self._is_wanted(unit)
             and not (book.is_resting and (book.not_before >= self._now or not self.is_punctual))
         ]
@@ -716,17 +743,31 @@ def _first_periods(kind: MachineType) -> int:
     return periods
 
 
-def _bill(kind: MachineType, held: Duration, *, refundable: bool) -> Money:
+def _bill(machine: MachineBook, held: Duration, *, refundable: bool) -> Money:
+    kind = machine.kind
     billing = kind.billing
     periods = _first_periods(kind)
     while periods * billing.period < held:
         periods += 1
     whole = periods * kind.price
     if not refundable or billing.rounding is None:
-        return whole
+        return whole - _discount(machine, periods * billing.period)
     steps = 0
     while steps * billing.rounding < held:
         steps += 1
     used = max(steps * billing.rounding, billing.minimum)
     unused = max(0, periods * billing.period - used)
-    return whole - unused * kind.price // billing.period
+    return whole - unused * kind.price // billing.period - _discount(machine, min(used, periods * billing.period))
+
+
+def _discount(machine: MachineBook, paid: Duration) -> Money:
+    """What the cores would have cost that a machine lacked in the time that is paid for."""
+    kind = machine.kind
+    most = dict(kind.amounts).get("cpus", 0)
+    end = machine.acquired + paid
+    ends = [*(at for at, _ in machine.sizes[1:]), end]
+    lacking = sum(
+        (most - cores) * max(0, min(until, end) - since)
+        for (since, cores), until in zip(machine.sizes, ends, strict=True)
+    )
+    return lacking * kind.core_price // kind.billing.period

@@ -9,7 +9,6 @@ from worlds import POLICIES, Bench, make_requirement, make_type, make_workflow
 from tradewind.model.command import Acquire, Admitted, Command, Kill, Release, Start, Wake
 from tradewind.model.event import (
     Broken,
-    BudgetChanged,
     Cancelled,
     Closed,
     Event,
@@ -25,6 +24,7 @@ from tradewind.model.event import (
     Resumed,
     Submitted,
     Suspended,
+    TenantChanged,
     Timer,
 )
 from tradewind.model.tenant import Tenant
@@ -42,6 +42,7 @@ class Mischief:
         self.is_orderly = is_orderly
         policy, parameters = rng.choice(_POLICIES)
         self.is_dynamic = policy in ("demand", "pfa")
+        self.is_replicated = policy == "replicate"
         self.is_uniform = rng.random() < 0.5
         self.types = tuple(
             replace(kind, limit=min(kind.limit, 8))
@@ -54,7 +55,8 @@ class Mischief:
         self.tenants = tuple(replace(t, budget=t.budget and t.budget * UNIT) for t in self.tenants)
         self.bench = Bench(self.types, policy, parameters, tenants=self.tenants)
         self.now: Time = 0
-        self.running: dict[int, Start] = {}
+        self.running: dict[tuple[int, int], Start] = {}
+        """By unit and attempt."""
         self.booting: set[int] = set()
         self.due: Time | None = None
         self.starts: list[Start] = []
@@ -112,11 +114,11 @@ class Mischief:
             self.booting.discard(event.machine)
         if isinstance(event, MachineLost) or (isinstance(event, MachineResized) and self._evicts(event)):
             self.booting.discard(event.machine)
-            self.running = {unit: start for unit, start in self.running.items() if start.machine != event.machine}
+            self.running = {key: start for key, start in self.running.items() if start.machine != event.machine}
         if isinstance(event, Finished | Failed):
-            start = self.running.get(event.unit)
-            if start is not None and (start.attempt, start.machine) == (event.attempt, event.machine):
-                del self.running[event.unit]
+            start = self.running.get((event.unit, event.attempt))
+            if start is not None and start.machine == event.machine:
+                del self.running[event.unit, event.attempt]
         for command in self.bench.handle(event):
             self.obey(command)
 
@@ -127,10 +129,10 @@ class Mischief:
     def obey(self, command: Command) -> None:
         match command:
             case Start():
-                self.running[command.unit] = command
+                self.running[command.unit, command.attempt] = command
                 self.starts.append(command)
             case Kill():
-                del self.running[command.unit]
+                del self.running[command.unit, command.attempt]
             case Acquire():
                 self.booting.add(command.machine)
                 self.machines += 1
@@ -195,9 +197,8 @@ class Mischief:
 
     def change_budget(self) -> Event:
         budget = self.rng.choice((None, 0, 1, 2, 5, 8, 30))
-        return BudgetChanged(
-            self.later(), 0, self.rng.choice(self.tenants).name, None if budget is None else budget * UNIT
-        )
+        tenant = self.rng.choice(self.tenants)
+        return TenantChanged(self.later(), 0, replace(tenant, budget=None if budget is None else budget * UNIT))
 
     def reprioritise(self) -> Event | None:
         run = self.rng.randrange(self.runs + 1)
@@ -233,8 +234,8 @@ class Mischief:
             return None
         old = self.rng.choice(self.starts)
         attempt = old.attempt + self.rng.choice((0, -1, 1))
-        now = self.running.get(old.unit)
-        machine = now.machine if now is not None and now.attempt == attempt else old.machine
+        now = self.running.get((old.unit, attempt))
+        machine = old.machine if now is None else now.machine
         if self.rng.random() < 0.5:
             return Failed(self.later(), 0, old.unit, attempt, machine, "mischief")
         return Finished(self.later(), 0, old.unit, attempt, machine)
@@ -259,7 +260,7 @@ class Mischief:
             case 4:
                 return Broken(at, 0, number, "mischief")
             case _:
-                start = self.running.get(number)
+                start = self.running.get((number, 1))
                 return Finished(at, 0, number, 1, start.machine if start else 0)
 
     def wake_early(self) -> Event:
@@ -270,7 +271,7 @@ class Mischief:
     def come_to_an_end(self, turns: int = 3_000) -> bool:
         """Pay for everything and let all work end well; whether it did."""
         for tenant in self.tenants:
-            self.deliver(BudgetChanged(self.now, 0, tenant.name, None))
+            self.deliver(TenantChanged(self.now, 0, replace(tenant, budget=None)))
         for run in sorted(self.bench.state.runs):
             self.deliver(Resumed(self.now, 0, run))
         for run in sorted(self.open_runs):

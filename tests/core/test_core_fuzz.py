@@ -20,7 +20,12 @@ def test_no_event_breaks_the_core_or_its_promises(seed: int, is_orderly: bool) -
     world.play(100)
     has_ended = world.come_to_an_end(1_000)
     assert has_ended or not world.is_uniform, "work that any machine can run must come to an end"
-    audit = Audit(world.types, world.tenants, is_dynamic=world.is_dynamic, is_punctual=is_orderly)
+    audit = Audit(
+        *(world.types, world.tenants),
+        is_dynamic=world.is_dynamic,
+        is_punctual=is_orderly,
+        is_replicated=world.is_replicated,
+    )
     audit.check(world.bench.records, is_complete=has_ended)
 
 
@@ -33,7 +38,8 @@ def test_the_meter_counts_as_the_audit_does(seed: int) -> None:
     has_ended = world.come_to_an_end(1_000)
     for record in world.bench.records:
         meter.observe(record)
-    audit = Audit(world.types, world.tenants).check(world.bench.records, is_complete=has_ended)
+    audit = Audit(world.types, world.tenants, is_replicated=world.is_replicated)
+    audit.check(world.bench.records, is_complete=has_ended)
     assert sum(tenant.charged - tenant.refunded for tenant in meter.tenants) == audit.cost
     assert meter.lost == audit.lost_attempts
     assert meter.preempted == audit.preempted_attempts

@@ -1,11 +1,13 @@
 """The ledger against answers worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from worlds import Bench, minutely, of, simulated, task, workflow
 
 from tradewind.core.ledger import UNLIMITED, Account, first_charge, first_periods, paid_back, worth
 from tradewind.model.command import Charged, Kill, Refunded, Release
-from tradewind.model.event import BudgetChanged, Closed, Finished, MachineFailed, MachineLost, MachineReady, Timer
+from tradewind.model.event import Closed, Finished, MachineFailed, MachineLost, MachineReady, TenantChanged, Timer
 from tradewind.model.machine import Billing, MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import HOUR, MINUTE, SECOND, UNIT, Duration
@@ -188,7 +190,7 @@ def lowered(budget: int, seconds: list[int], to: int) -> Bench:
     bench.submit(0, workflow(*[task(f"t{i}", 500) for i in range(3)]))
     for machine, at in enumerate(seconds):
         bench.tell(MachineReady, at, machine)
-    bench.tell(BudgetChanged, 50, "default", to * UNIT)
+    bench.tell(TenantChanged, 50, Tenant("default", to * UNIT))
     bench.tell(Timer, 60)
     return bench
 
@@ -206,7 +208,7 @@ def test_an_idle_machine_is_lost_before_a_busy_one() -> None:
     bench.tell(MachineReady, 0, 0)
     bench.tell(MachineReady, 0, 1)
     bench.tell(Finished, 10, 1, 1, 1)
-    bench.tell(BudgetChanged, 50, "default", UNIT)
+    bench.tell(TenantChanged, 50, Tenant("default", UNIT))
     bench.tell(Timer, 60)
     assert [r.machine for r in of(bench.records, Release)] == [1]
     assert not of(bench.records, Kill)
@@ -215,7 +217,7 @@ def test_an_idle_machine_is_lost_before_a_busy_one() -> None:
 def test_a_lowered_budget_holds_at_once_for_renewals_and_a_raised_one_for_rents() -> None:
     bench = lowered(3, [5, 40, 20], to=0)
     assert not bench.state.machines
-    bench.tell(BudgetChanged, 70, "default", 2 * UNIT)
+    bench.tell(TenantChanged, 70, Tenant("default", 2 * UNIT))
     bench.tell(Timer, 120)
     assert len(bench.state.machines) == 2
 
@@ -235,7 +237,7 @@ def test_a_slightly_lowered_budget_does_not_cost_most_machines() -> None:
         bench.tell(MachineReady, 1, machine)
     for minute in range(1, 61):
         bench.tell(Timer, minute * 60)
-    bench.tell(BudgetChanged, 3_601, "default", 540 * UNIT)
+    bench.tell(TenantChanged, 3_601, replace(tenant, budget=540 * UNIT))
     bench.tell(Timer, 3_660)
     assert len(bench.state.machines) == 9
 

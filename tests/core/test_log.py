@@ -23,7 +23,6 @@ from tradewind.model.command import (
     Start,
 )
 from tradewind.model.event import (
-    BudgetChanged,
     Cancelled,
     Closed,
     Extended,
@@ -33,6 +32,7 @@ from tradewind.model.event import (
     MachineLost,
     MachineReady,
     Submitted,
+    TenantChanged,
     Timer,
 )
 from tradewind.model.tenant import Tenant
@@ -59,8 +59,11 @@ def encoder() -> Encoder:
         (MachineLost(S, 1, 4, "x"), {"machine": 4, "reason": "x"}),
         (Finished(S, 1, 1, 2, 3), {"unit": 1, "attempt": 2, "machine": 3, "run": 0, "task": "sort"}),
         (Failed(S, 1, 0, 2, 3, "x"), {"unit": 0, "reason": "x", "failure": "error", "run": 0, "task": "align"}),
-        (BudgetChanged(S, 1, "bob", 5 * UNIT // 2), {"tenant": "bob", "budget": 2.5}),
-        (BudgetChanged(S, 1, "bob", None), {"budget": None}),
+        (
+            TenantChanged(S, 1, Tenant("bob", 5 * UNIT // 2, 60 * S, 2.0, 7)),
+            {"tenant": "bob", "budget": 2.5, "interval": 60.0, "weight": 2.0, "machines": 7},
+        ),
+        (TenantChanged(S, 1, Tenant("bob")), {"tenant": "bob", "budget": None, "machines": None}),
         (Closed(S, 1), {"seq": 1}),
         (Timer(S, 1), {"seq": 1}),
         (Acquire(S, 7, 3, 1, 0, "x"), {"cause": 7, "machine": 3, "kind": "large", "tenant": "ann", "because": "x"}),
@@ -94,10 +97,10 @@ def test_records_are_told_with_names_and_units(encoder: Encoder, record: Record,
 
 
 def test_names_of_records() -> None:
-    assert [name_of(kind) for kind in (Finished, MachineReady, BudgetChanged)] == [
+    assert [name_of(kind) for kind in (Finished, MachineReady, TenantChanged)] == [
         "finished",
         "machine-ready",
-        "budget-changed",
+        "tenant-changed",
     ]
 
 

@@ -26,7 +26,6 @@ from tradewind.model.command import (
     Start,
 )
 from tradewind.model.event import (
-    BudgetChanged,
     Extended,
     Failed,
     Finished,
@@ -34,6 +33,7 @@ from tradewind.model.event import (
     MachineLost,
     MachineReady,
     Submitted,
+    TenantChanged,
 )
 from tradewind.model.machine import MachineType
 from tradewind.model.scenario import Faults, Submission
@@ -163,7 +163,7 @@ def test_spending_is_told_by_interval_and_type() -> None:
 
 def test_spending_is_judged_by_the_budget_in_force() -> None:
     meter = measured(
-        BudgetChanged(0, 1, "ann", 5 * UNIT),
+        TenantChanged(0, 1, Tenant("ann", 5 * UNIT)),
         Acquire(0, 2, 1, 1, 0, ""),
         Charged(1, 2, 1, 0, 4 * UNIT, 60 * S),
         Admitted(1, 3, 0, 0, "w", 0, 0, 0, 0, None),

@@ -6,7 +6,7 @@ from worlds import Bench, minutely, task, workflow
 
 from tradewind.core.why import Cause, Reason, why
 from tradewind.core.work import Need
-from tradewind.model.event import BudgetChanged, Failed, Finished, MachineReady, Timer
+from tradewind.model.event import Failed, Finished, MachineReady, TenantChanged, Timer
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, UNIT
@@ -79,7 +79,7 @@ def test_the_budget_is_spent() -> None:
     bench.submit(0, workflow(task("a", needs=GPU)))
     bench.tell(Timer, 0)
     bench.tell(MachineReady, 0, 0)
-    bench.tell(BudgetChanged, 1, "default", 3 * UNIT)
+    bench.tell(TenantChanged, 1, Tenant("default", 3 * UNIT))
     bench.submit(1, workflow(task("b", needs=GPU)))
     reason = ask(bench, 1)
     assert reason.cause is Cause.BUSY

@@ -169,6 +169,10 @@ class World:
     def is_dynamic(self) -> bool:
         return self.scenario.policy in ("fixed", "demand", "pfa")
 
+    @property
+    def is_replicated(self) -> bool:
+        return self.scenario.policy == "replicate"
+
     def run(self) -> list[Record]:
         return run(self.scenario, self.submissions, *((20_000, 2_000) if self.must_end else (500, 50)))
 
@@ -182,6 +186,8 @@ POLICIES: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("plf", {}),
     ("scf", {}),
     ("capability", {}),
+    ("replicate", {"scaling": "demand", "replicas": 2}),
+    ("replicate", {"scaling": "demand", "replicas": 3}),
 )
 
 Pick: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -221,9 +227,11 @@ def make_world(pick: Pick) -> World:
 
 def make_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
     period = pick((60, 20, 100)) * SECOND
+    price = pick((UNIT, 5 * UNIT, 0, 333_333))
     return MachineType(
         name=f"type{index}",
-        price=pick((UNIT, 5 * UNIT, 0, 333_333)),
+        price=price,
+        core_price=pick((0, price // 3, price // 7)),
         billing=Billing(period, pick((None, period, period // 4, SECOND)), pick((0, 30, 150)) * SECOND),
         boot=BootLag(pick((0, 10, 45)) * SECOND, pick((0, 20)) * SECOND),
         limit=pick((NO_LIMIT, 1, 3)),

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from tradewind.experiments.request import Request
+from tradewind.experiments.scs.causes import Causes
+from tradewind.experiments.scs.experiment import Experiment, Result, run_experiment
+from tradewind.experiments.scs.extent import FULL, Extent, Sweep
 from tradewind.experiments.scs.judge import judge
 from tradewind.experiments.scs.others import Other, jobs_of
+from tradewind.experiments.scs.progress import Progress
 from tradewind.experiments.scs.reproduce import reproduce
-from tradewind.experiments.scs.run import Experiment, Result, Study, experiments, run_experiment, steps
+from tradewind.experiments.scs.run import Study, experiments, steps
 from tradewind.experiments.scs.settings import (
     GAIN,
     GREEDY,
@@ -23,11 +27,9 @@ from tradewind.experiments.scs.settings import (
     TYPES,
     VARIANTS,
     Cell,
-    Extent,
-    Sweep,
     cells,
 )
-from tradewind.experiments.scs.timing import job_classes, machine_types, time_decision
+from tradewind.experiments.scs.timing import Timing, job_classes, machine_types, time_decision
 from tradewind.experiments.scs.workload import GRAPHS, submissions
 from tradewind.model.units import HOUR, MINUTE
 
@@ -85,7 +87,9 @@ def test_a_decision_is_timed_over_many_classes_and_types() -> None:
     types = machine_types()
     assert len({type.name for type in types}) == 16
     assert len(job_classes(types)) == 100
-    assert time_decision(SCS, 20, rounds=1) > 0
+    for variant in (SCS, PLUS):
+        timing = time_decision(variant, 5, rounds=1)
+        assert timing.first > timing.turn > 0
 
 
 def test_the_grid_holds_every_policy_in_every_cell() -> None:
@@ -93,6 +97,42 @@ def test_the_grid_holds_every_policy_in_every_cell() -> None:
     found = [each for each in experiments(extent, 0) if isinstance(each.case, Cell)]
     assert len(found) == (48 * 2 + 12) * len(VARIANTS)
     assert steps(extent) > len(found)
+    assert [each.draw for each in found] == sorted(each.draw for each in found), "so that a part of them is of use"
+
+
+def test_the_full_study_holds_fifty_draws_of_the_papers_table_and_one_horizon() -> None:
+    table = [sweep for sweep in FULL.sweeps if sweep.cells == cells(1.0)]
+    assert [sweep.draws for sweep in table] == [50]
+    assert {sweep.hours for sweep in (*FULL.sweeps, FULL.noise)} == {72}
+    assert {cell.volume for sweep in FULL.sweeps for cell in sweep.cells} == {0.5, 1.0, 10.0, 100.0}
+
+
+def test_a_study_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    experiment = Experiment(CELL, PLUS, 0, 1, 0)
+    result = Result(1.5, 3, 0, 100, 50)
+    Progress(path).add(experiment, result)
+    with path.open("a") as file:
+        file.write('{"key": "was being wri')
+    again = Progress(path)
+    assert again.of(experiment) == result
+    assert again.of(replace(experiment, draw=1)) is None
+    assert again.of(replace(experiment, variant=SCS)) is None
+
+
+def test_results_of_other_code_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    experiment = Experiment(CELL, PLUS, 0, 1, 0)
+    Progress(path).add(experiment, Result(1.5, 3, 0, 100, 50))
+    path.write_text(path.read_text().replace('{"code": "', '{"code": "x'))
+    assert Progress(path).of(experiment) is None
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_machines_billed_by_the_minute_cost_as_much_for_an_hour() -> None:
+    result = run_experiment(Experiment(CELL, replace(SCS, period=MINUTE, lag=0), 0, 5, 0))
+    assert 0 < result.cost < run_experiment(Experiment(CELL, SCS, 0, 5, 0)).cost
+    assert result.late == 0
 
 
 def study(cost: dict[str, float], late: dict[str, int]) -> Study:
@@ -107,7 +147,8 @@ def study(cost: dict[str, float], late: dict[str, int]) -> Study:
         cells={key: row for key, row in results.items() if key[0] in table},
         noise={key: row for key, row in results.items() if key[0] in NO_NOISE.cells},
         others={},
-        timings={SCS: {10: 0.001, 100: 0.01, 1000: 0.1}},
+        timings={SCS: {10: Timing(1, 0.001), 100: Timing(1, 0.01), 1000: Timing(1, 0.1)}},
+        causes=Causes({"scs": 2, "scs without lag": 0}, {"by the hour": 1}, 12),
     )
 
 
@@ -125,6 +166,18 @@ def test_claims_are_judged_by_cost_and_lateness() -> None:
     assert not bad["1"]
     assert not bad["2"]
     assert not bad["9"]
+
+
+def test_a_single_step_that_grows_faster_is_not_linear() -> None:
+    found = study({"scs": 8, "scs+": 7, "greedy": 12, "gain": 10}, {})
+    steep = replace(found, timings={SCS: {10: Timing(1, 0.001), 100: Timing(1, 0.01), 1000: Timing(1, 0.2)}})
+    assert not {claim.id: claim.holds for claim in judge(steep)}["8"]
+
+
+def test_reasons_are_told_with_their_figures() -> None:
+    claims = {claim.id: claim for claim in judge(study({"scs": 11, "scs+": 9, "greedy": 12, "gain": 10}, {"scs": 1}))}
+    assert "scs without lag 0" in claims["2"].note
+    assert "by the hour 1" in claims["1"].note
 
 
 def test_near_the_cheapest_is_good_enough_for_scs_plus_but_only_just() -> None:

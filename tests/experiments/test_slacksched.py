@@ -1,5 +1,6 @@
 """The experiments on harvested capacity, at a size that tests can bear."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,15 +8,24 @@ import pytest
 from typer.testing import CliRunner
 
 from tradewind.cli import application
+from tradewind.cli.markets import PRICES
 from tradewind.experiments.request import Request
+from tradewind.experiments.slacksched.figures import FIGURES
 from tradewind.experiments.slacksched.measure import Figures, mean_reduction, reduction_in
 from tradewind.experiments.slacksched.reproduce import reproduce
 from tradewind.experiments.slacksched.run import QUICK, plan, seeds_of
-from tradewind.experiments.slacksched.settings import SHORT, Jobs, Trial
+from tradewind.experiments.slacksched.settings import (
+    HARVEST_SHARE,
+    REGULAR_PRICE,
+    SHORT,
+    SPOT_SHARE,
+    Jobs,
+    Trial,
+)
 from tradewind.experiments.slacksched.workload import jobs, run_time
 from tradewind.experiments.slacksched.world import run_trial
 from tradewind.model.machine import Market
-from tradewind.model.units import HOUR, MINUTE
+from tradewind.model.units import HOUR, MINUTE, UNIT
 
 FEW = replace(SHORT, count=3)
 
@@ -43,10 +53,11 @@ def test_a_trial_ends_all_jobs_and_can_be_repeated(policy: str) -> None:
 
 
 def test_replicas_end_each_task_once() -> None:
-    found = run_trial(Trial("x", "capacity", "C1", FEW, replicas=3))
+    found = run_trial(Trial("x", "replicate", "C1", FEW))
     once = run_trial(Trial("x", "capacity", "C1", FEW))
     assert len(found.completion) == 3
     assert found.starts > 2 * once.starts
+    assert found.useful == pytest.approx(once.useful)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +111,8 @@ def test_all_claims_are_judged_and_all_figures_drawn(tmp_path: Path, monkeypatch
     def made_up(trial: Trial) -> Figures:
         slow = {"capacity": 2.0, "oracle": 1.0}.get(trial.policy, 1.4)
         wasted = 0.0 if trial.policy == "oracle" else slow
-        return Figures((slow, slow + trial.seed % 3), 0, 10, 2, 10.0, wasted, 5 * slow, 0.5, 64.0, 0.5)
+        ends = (slow, slow + trial.seed % 3)
+        return Figures(ends, 0, 10, 2, 10.0, wasted, 5 * slow, 0.5, 64.0, 0.5, (0.0, 0.4, 0.5), (True, False))
 
     monkeypatch.setattr("tradewind.experiments.slacksched.run.run_trial", made_up)
     steps: list[tuple[int, int]] = []
@@ -113,7 +125,7 @@ def test_all_claims_are_judged_and_all_figures_drawn(tmp_path: Path, monkeypatch
     assert claims["4"].holds
     assert not claims["11"].holds  # nothing converges here
     assert len(found.report.notes) == 5
-    assert len(found.pictures) == 12
+    assert len(found.pictures) == FIGURES
     assert steps[-1][0] == steps[-1][1]
 
 
@@ -126,5 +138,9 @@ def test_savings_on_somebody_s_own_work(tmp_path: Path) -> None:
     shown = runner.invoke(app, ["simulate", str(file), "--market", "harvest", "--json", "-"])
     assert shown.exit_code == 0, shown.output
     assert '"harvest, slacksched"' in shown.output
+    told = runner.invoke(app, ["simulate", str(file), "--market", "harvest:c7"])
+    assert re.search(r"would cost [\d.]+ instead of [\d.]+ on regular machines, \d+% less", told.output), told.output
+    shares = (1, SPOT_SHARE, SPOT_SHARE * HARVEST_SHARE)
+    assert pytest.approx([REGULAR_PRICE / UNIT * share for share in shares]) == PRICES
     assert runner.invoke(app, ["simulate", str(file), "--market", "harvest:C9"]).exit_code == 2
     assert runner.invoke(app, ["simulate", str(file), "--market", "bazaar"]).exit_code == 2

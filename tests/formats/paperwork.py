@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tradewind.formats.names import kind_of
 from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
-from tradewind.model.workflow import ONCE, File, Retry, Task, Workflow, arrange
+from tradewind.model.workflow import ONCE, Checkpoint, File, Retry, Task, Workflow, arrange
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not here")
@@ -76,6 +76,7 @@ retries = st.one_of(
         attempts=st.integers(1, 9),
         by_cause=st.dictionaries(names, st.integers(1, 9), max_size=2),
         lost=st.integers(0, 9),
+        preempted=st.integers(0, 9),
         memory_growth=st.floats(1, 1000),
         delay=durations,
         factor=st.floats(1, 1000),
@@ -98,6 +99,7 @@ def tasks(draw: st.DrawFn, identity: str) -> Task:
         retry=draw(retries),
         timeout=draw(st.none() | durations.map(lambda time: time + 1)),
         command=draw(commands),
+        checkpoint=draw(st.none() | st.builds(Checkpoint, durations.map(lambda time: time + 1), durations)),
     )
 
 

@@ -111,5 +111,5 @@ def test_graph_draws_to_a_file_or_prints(write: Write) -> None:
 
 
 def test_schema_prints_each_kind() -> None:
-    for kind in ("workflow", "machines", "scenario"):
+    for kind in ("workflow", "program", "machines", "scenario"):
         assert json.loads(run("schema", kind).output)["title"] == f"Tradewind {kind}"

@@ -119,7 +119,7 @@ machines:
   large:
     price: 0.6/h
     billing: {period: hour, rounding: minute, minimum: 10m}
-    boot: {mean: 2m, deviation: 20s}
+    boot: {mean: 2m, deviation: 20s, declared: 1m}
     limit: 7
     capabilities: [gpu]
     cpus: 16
@@ -139,7 +139,7 @@ def test_reads_machine_types(write: Write) -> None:
         "large",
         price=money(0.6),
         billing=Billing(HOUR, MINUTE, 10 * MINUTE),
-        boot=BootLag(2 * MINUTE, 20 * SECOND),
+        boot=BootLag(2 * MINUTE, 20 * SECOND, MINUTE),
         limit=7,
         capabilities=frozenset({"gpu"}),
         slots=16,

@@ -147,7 +147,10 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
     ("text", "message"),
     [
         ("steps: {}", "w.yaml:1: steps: there are no steps"),
-        (STEP + "  b: {}", "w.yaml:3: steps.b: has nothing to do; add run:, python:, container:, steps: or include:"),
+        (
+            STEP + "  b: {}",
+            "w.yaml:3: steps.b: has nothing to do; add run:, python:, container:, divisible:, steps: or include:",
+        ),
         (STEP + "  b: {run: x, python: a:b}", "w.yaml:3: steps.b: has run and python; a step does one thing"),
         (STEP + "  b: {runn: x}", "w.yaml:3: steps.b: unknown field 'runn'; did you mean 'run'?"),
         (STEP + "  b: {run: x, retries: {eror: 1}}", "steps.b.retries: unknown field 'eror'; did you mean 'error'?"),
@@ -182,7 +185,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         (STEP + "  b: {run: 'x {{ a.out'}", "steps.b.run: '{{ a.out' has no end '}}'"),
         (STEP + "  b: {run: x, when: 'a.out +'}", "steps.b.when: 'a.out +' is not an expression"),
         (STEP + "  b: {run: x, outputs: [o]}", "steps.b.outputs: cannot be a list"),
-        (STEP + "  b: {run: x, outputs: {o: return}}", "only a python step returns a value"),
+        (STEP + "  b: {run: x, outputs: {o: return}}", "only a python or divisible step returns a value"),
         (STEP + "  b: {run: x, outputs: {o: {}}}", "steps.b.outputs.o: needs either a path or a value"),
         (STEP + "  b: {run: x, outputs: {o: {file: y}}}", "known are many, optional, path, value"),
         (STEP + "  b: {python: train}", "steps.b.python: 'train' is not a function; write module:function"),

@@ -54,5 +54,4 @@ def test_what_was_learned_is_kept_for_the_next_session(tmp_path: Path) -> None:
         return done.stderr
 
     assert "nothing is known of how long 'a' takes" in once()
-    assert (tmp_path / ".tradewind" / "estimates.json").exists()
     assert "nothing is known" not in once()

@@ -73,6 +73,21 @@ class Shaky(FakeEngine):
             raise Crash("after orders were given")
 
 
+class Near(Shaky):
+    """An engine whose attempts die with it, and whose machines keep a line that may not move."""
+
+    ends_with_us = True
+    ahead = 3
+    lined_up = 0
+
+    def start(self, orders: Sequence[Order]) -> None:
+        waiting = [order for order in orders if order.most and self._happens(0.5)]
+        type(self).lined_up += sum(order.most > 0 for order in orders)
+        super().start([order for order in orders if order not in waiting])
+        for order in waiting:
+            self._report(Broke(order.unit, order.attempt, order.machine, "returned", "its turn did not come"))
+
+
 @dataclass(slots=True)
 class World:
     """One seed's story."""
@@ -144,7 +159,9 @@ def meddle(chance: Random, driver: Driver) -> None:
         driver.tell(chance.choice((Drain, Remove))(machine))
 
 
-def live_through(seed: int, store: Store, folder: Path = Path("runs"), *, is_cached: bool = False) -> World:
+def live_through(
+    seed: int, store: Store, folder: Path = Path("runs"), *, is_cached: bool = False, engine_class: type[Shaky] = Shaky
+) -> World:
     """Play one seed to its end, dying now and then; whoever calls looks at the store afterwards."""
     chance = Random(seed)
     world = World(seed, policy=chance.choice(("demand", "fixed", "pfa")))
@@ -171,7 +188,9 @@ def live_through(seed: int, store: Store, folder: Path = Path("runs"), *, is_cac
     def begin() -> tuple[Driver, Shaky]:
         state = State(MACHINES, (Tenant("default", BUDGET, 30 * SECOND),), 5 * SECOND, seed, declared_time)
         policy = build(world.policy, {"machines": 4} if world.policy == "fixed" else {})
-        engine = Shaky(lambda reports: driver.tell(*reports), work=work, faults=faults, seed=chance.randrange(1 << 30))
+        engine = engine_class(
+            lambda reports: driver.tell(*reports), work=work, faults=faults, seed=chance.randrange(1 << 30)
+        )
         cache = Cache(store) if is_cached else None
         kept = cast("Store", Fragile(store, dies))
         driver = Driver(state, policy, kept, engine, lambda: now, folder, cache=cache)

@@ -218,6 +218,20 @@ def test_what_ran_on_a_lost_machine_is_lost_and_its_money_wasted() -> None:
     assert b"it was taken away" in page(told)
 
 
+def test_of_several_attempts_at_once_each_ends_in_its_own_way() -> None:
+    why = "another attempt was faster"
+    records = fork_log()[:7]
+    records += [
+        {"at": 10.0, "event": "acquire", "cause": 2, "machine": 1, "kind": "m", "tenant": "lab", "because": "copies"},
+        {"at": 12.0, "event": "machine-ready", "seq": 3, "machine": 1},
+        start(12.0, 3, 0, "split", 2) | {"machine": 1},
+        finished(20.0, 4, 0, "split"),
+        {"at": 20.0, "event": "kill", "cause": 4, "unit": 0, "attempt": 2, "machine": 1, "because": why},
+    ]
+    told = account(Source("fork", records, document=FORK))
+    assert [(each.outcome, each.reason) for each in told.units[0].attempts] == [("done", ""), ("cancelled", why)]
+
+
 def test_what_was_known_from_before_is_counted() -> None:
     records = fork_log()
     records.insert(2, {"at": 0.0, "event": "recalled", "cause": 1, "run": 0, "tenant": "lab", "first": 9, "tasks": 12})

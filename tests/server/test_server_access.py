@@ -1,5 +1,6 @@
 """Tenants see only their own, whatever they try."""
 
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -165,6 +166,30 @@ def test_budget_weight_and_quotas_change_while_it_runs(town: Town) -> None:
     assert town.site.context.service.state.by_name["cleo"].tenant.budget == 3_000_000
     assert town.admin.delete("/tenants/cleo").status_code == 409
     cleo.post(f"/runs/{run}/cancel")
+
+
+def test_no_more_machines_are_rented_than_a_tenant_may_hold(town: Town) -> None:
+    made = town.admin.put("/tenants/emil", json={"max_machines": 1})
+    assert (made.status_code, made.json()["max_machines"]) == (201, 1)
+    emil = town.site.client(town.site.token_for(Role.USER, "emil"))
+    wide = "name: wide\ntasks:\n" + "".join(f"  hang{n}: {{run: sleep 9, cpus: 4}}\n" for n in range(3))
+    run = submitted(emil, wide)["id"]
+    state = town.site.context.service.state
+    for _ in range(400):
+        reasons = [each["text"] for each in emil.get(f"/runs/{run}/explain").json()["waiting"]]
+        if any("emil holds all 1 machines that it may" in text for text in reasons):
+            break
+        time.sleep(0.02)
+    else:
+        raise AssertionError(reasons)
+    assert state.by_name["emil"].held == 1
+    assert town.admin.put("/tenants/emil", json={"max_machines": 2}).json()["max_machines"] == 2
+    for _ in range(400):
+        if state.by_name["emil"].held == 2:
+            break
+        time.sleep(0.02)
+    assert state.by_name["emil"].held == 2
+    emil.post(f"/runs/{run}/cancel")
 
 
 def test_a_tenant_without_work_is_forgotten_with_its_tokens(town: Town) -> None:

@@ -25,7 +25,7 @@ CORE = Path(__file__).parent.parent / "core"
 
 def check(world: World) -> Audit:
     scenario = world.scenario
-    audit = Audit(scenario.machines, scenario.tenants, is_dynamic=world.is_dynamic)
+    audit = Audit(scenario.machines, scenario.tenants, is_dynamic=world.is_dynamic, is_replicated=world.is_replicated)
     return audit.check(world.run(), is_complete=world.must_end)
 
 
@@ -56,7 +56,9 @@ def test_the_meter_agrees_with_the_audit(seed: int) -> None:
     meter = Meter(state.all_pools, state.kinds)
     for record in records:
         meter.observe(record)
-    audit = Audit(scenario.machines, scenario.tenants).check(records, is_complete=world.must_end)
+    audit = Audit(scenario.machines, scenario.tenants, is_replicated=world.is_replicated).check(
+        records, is_complete=world.must_end
+    )
     figures = summarise(meter)
     assert sum(tenant.charged - tenant.refunded for tenant in meter.tenants) == audit.cost
     assert figures["cost_total"] == in_units(audit.cost)

@@ -13,7 +13,7 @@ from tradewind.core.log import Encoder, Record, Sink
 from tradewind.core.state import State
 from tradewind.core.work import declared_time
 from tradewind.model.command import Cut, Start
-from tradewind.model.event import BudgetChanged, Cancelled, Extended, Failed, Finished, MachineLost, Reprioritised
+from tradewind.model.event import Cancelled, Extended, Failed, Finished, MachineLost, Reprioritised, TenantChanged
 from tradewind.model.scenario import Faults, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, UNIT
@@ -83,7 +83,7 @@ def test_parquet_takes_every_kind_of_record(tmp_path: Path) -> None:
         Extended(SECOND, 4, 0, (task("x"),), True),
         Reprioritised(SECOND, 5, 0, 3),
         Cancelled(SECOND, 6, 0),
-        BudgetChanged(SECOND, 7, "default", None),
+        TenantChanged(SECOND, 7, Tenant("default")),
         Start(SECOND, 8, 0, 1, 0),
         Cut(SECOND, 8, 0, 0, 3, 1, "budget"),
     ]
@@ -99,7 +99,7 @@ def test_parquet_takes_every_kind_of_record(tmp_path: Path) -> None:
         "extended",
         "reprioritised",
         "cancelled",
-        "budget-changed",
+        "tenant-changed",
         "start",
         "cut",
     ]

@@ -61,7 +61,7 @@ class Service:
         return file
 
     def done(self, job: str, within: float = 60) -> Any:
-        wait_for(lambda: self.get(f"/jobs/{job}")["state"] not in ("queued", "running"), within)
+        wait_for(lambda: self.get(f"/jobs/{job}")["state"] not in ("queued", "running", "reducing"), within)
         return self.get(f"/jobs/{job}")
 
 

@@ -4,57 +4,17 @@ import os
 import re
 import shutil
 import stat
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from itertools import cycle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from running import ADMIN, Service, free_port, service, wait_for, worker
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from round_robin import round_robin
+from running import ADMIN, Service, service, wait_for, worker
 
 DOCS = Path(__file__).parents[2] / "docs"
-METHODS = ["GET", "PUT", "POST", "DELETE"]
-
-
-@contextmanager
-def round_robin(*servers: str) -> Iterator[str]:
-    """A proxy that sends each request to the next server."""
-    turn = cycle(servers)
-
-    async def forward(request: Request) -> Response:
-        url = f"{next(turn)}{request.url.path}?{request.url.query}"
-        kept = ("authorization", "accept", "content-type")
-        headers = {name: value for name, value in request.headers.items() if name in kept}
-        client = request.app.state.client
-        answer = await client.request(request.method, url, content=await request.body(), headers=headers)
-        return Response(answer.content, answer.status_code, {"content-type": answer.headers.get("content-type", "")})
-
-    @asynccontextmanager
-    async def life(app: Starlette) -> AsyncIterator[None]:
-        async with httpx.AsyncClient(timeout=10) as client:
-            app.state.client = client
-            yield
-
-    port = free_port()
-    app = Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)], lifespan=life)
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        wait_for(lambda: server.started)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

@@ -10,7 +10,7 @@ from tradewind.live.host import this_host
 from tradewind.live.session import Settings
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import MINUTE, SECOND, parse_duration, parse_money
+from tradewind.model.units import MINUTE, SECOND, Duration, parse_duration, parse_money
 from tradewind.policies.protocol import Policy
 
 
@@ -32,6 +32,18 @@ class Place:
     """Address of a server; None: that of the profile, or of `TRADEWIND_SERVER`."""
     profile: str | None = None
     priority: int = 0
+    deadline: str | float | None = None
+    """Wanted response time, such as `2h`, or seconds."""
+
+    @property
+    def due(self) -> Duration | None:
+        """The wanted response time."""
+        if self.deadline is None:
+            return None
+        length = parse_duration(self.deadline)
+        if length <= 0:
+            raise ValueError("a deadline must be above zero")
+        return length
 
     def settings(self) -> Settings:
         """For a session on this host."""

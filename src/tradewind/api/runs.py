@@ -1,6 +1,7 @@
 """Runs of Python workflows: started, waited for in plain and in asynchronous code, and their results brought back."""
 
 import asyncio
+import logging
 import pickle
 import threading
 from collections.abc import Generator
@@ -11,16 +12,21 @@ from tradewind.api.errors import RemoteTraceback, RunError, RunInterruptedError,
 from tradewind.api.place import Place
 from tradewind.api.values import unpack
 from tradewind.api.worker import EXCEPTION
-from tradewind.live.folder import RUNS, STORE
+from tradewind.core.log import Record, Sink
+from tradewind.core.state import State
+from tradewind.live.folder import RUNS, store_of
 from tradewind.live.jobs import Job
 from tradewind.live.port import Failure
 from tradewind.live.rebuild import replay
 from tradewind.live.session import Result, Session
 from tradewind.live.store.open import open_store
+from tradewind.model.command import Predicted
 from tradewind.model.program import Program
+from tradewind.model.units import show_duration
 
 T = TypeVar("T")
 
+_log = logging.getLogger("tradewind")
 _busy: dict[Path, threading.Lock] = {}
 """One run after the other in each folder."""
 
@@ -86,7 +92,7 @@ class Embedded:
     def __init__(self, program: Program, place: Place) -> None:
         self._program = program
         self._place = place
-        self._session = Session(place.settings())
+        self._session = Session(place.settings(), [_warning], _log.warning)
 
     def wait(self) -> Any:
         """Run it to its end."""
@@ -102,11 +108,22 @@ class Embedded:
         self._session.interrupt()
 
 
+def _warning(state: State) -> Sink:
+    """Warns of deadlines that will be missed as things stand."""
+
+    def sink(record: Record) -> None:
+        if isinstance(record, Predicted) and record.slack is not None and record.slack < 0:
+            late = show_duration(-record.slack)
+            _log.warning("%s will miss its deadline by %s (%s)", state.runs[record.run].name, late, record.because)
+
+    return sink
+
+
 def outputs_of(folder: Path, id: str) -> dict[str, Any]:
     """What the program of a run that is done gives: it is unfolded once more with what its steps gave."""
     from tradewind.live.documents import decode  # noqa: PLC0415
 
-    store = open_store(folder / STORE)
+    store = open_store(store_of(folder))
     try:
         detail = store.run(id)
     finally:

@@ -91,7 +91,7 @@ class Workflow(Generic[P, T]):
             program = graph.program(self.name, self.function(*args, **kwargs))
         finally:
             current.reset(token)
-        return replace(program, priority=self.place.priority)
+        return replace(program, priority=self.place.priority, deadline=self.place.due)
 
     def __repr__(self) -> str:
         return f"<workflow {self.name}>"

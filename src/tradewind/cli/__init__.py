@@ -1,53 +1,60 @@
 """The command line: one file for each command, loaded only when it is wanted."""
 
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import tradewind
-from tradewind.cli.early import Early
+from tradewind.cli.early import Early, fulfil
+from tradewind.cli.wish import COMPLETION, read
 from tradewind.model.errors import TradewindError
 
 if TYPE_CHECKING:
     import typer
 
-COMMANDS = (
-    "run",
-    "simulate",
-    "plan",
-    "generate",
-    "traces",
-    "validate",
-    "convert",
-    "graph",
-    "schema",
-    "policies",
-    "reproduce",
-    "worker",
-    "jobs",
-    "sites",
-    "demo",
-    "server",
-    "submit",
-    "list",
-    "get",
-    "watch",
-    "logs",
-    "explain",
-    "cancel",
-    "retry",
-    "suspend",
-    "resume",
-    "priority",
-    "cost",
-    "nodes",
-    "search",
-    "report",
-    "tenants",
-    "tokens",
-    "profiles",
-    "cache",
-)
+COMMANDS = {
+    "run": "Run a workflow on this host, durably; what was interrupted in any way can be resumed.",
+    "simulate": "Simulate a scenario or workflows under one or more policies.",
+    "plan": "Show what it would take to finish a workflow by a deadline: types, windows, machines, finish and cost.",
+    "generate": "Make a workflow with the structure and run times of a known family.",
+    "traces": "Make traces of free cores on servers, and compare them with what is published of real ones.",
+    "validate": "Check files, and say what is in them; all that is wrong is told with its line.",
+    "convert": "Convert a workflow to native YAML or to WfFormat; one of Steep, which becomes a program, "
+    "to native YAML.",
+    "graph": "Draw a workflow as SVG: task by task, or by kind of task where there are many.",
+    "schema": "Print the JSON Schema of native files, for editors that check a file as it is typed.",
+    "policies": "List the policies, each with a line and its parameters.",
+    "reproduce": "Run a paper's experiments again; print each claim, the paper's figure, ours, and whether the claim "
+    "holds.",
+    "worker": "Work on divisible jobs: fetch partitions, run a process for each, report, obey scaling hints.",
+    "jobs": "Submit and watch divisible jobs.",
+    "sites": "Show sites, and make and revoke their tokens.",
+    "demo": "Simulate 30 workflows of astronomy and biology within a budget, under three policies.",
+    "server": "Serve runs of many people over REST under `/api/v1`; what runs survives restarts.",
+    "submit": "Hand in a workflow; once this returns, the server will not lose it.",
+    "list": "List runs, newest first.",
+    "get": "Show how a run stands.",
+    "watch": "Watch a run until it has ended; the exit code is that of `run`.",
+    "logs": "Show what tasks have written, each line behind the task's name where there are several.",
+    "explain": "Say why a run or a task waits, and why it ran more than once.",
+    "cancel": "Cancel a run: what runs is stopped, what waits is dropped.",
+    "retry": "Try again what failed of a run, and what waited for it; what was done stays done.",
+    "suspend": "Start nothing more of a run for now; what runs goes on to its end.",
+    "resume": "Let a suspended run go on.",
+    "priority": "Give a run another priority; what runs already is left alone.",
+    "cost": "Show what a run, or everything, has cost.",
+    "nodes": "Show machines, and let them go.",
+    "search": "Find runs and tasks.",
+    "report": "Tell all about a run in one HTML file that opens offline.",
+    "tenants": "Show and change the tenants of a server.",
+    "tokens": "Show, make and revoke the tokens of a server.",
+    "profiles": "Name the servers you work with.",
+    "cache": "Show what need not run again, and forget it.",
+}
+"""What each command does, for the list of them: to load them all for it would take seconds."""
+
 _ELSEWHERE = {
     "list": ("listing", "list_runs"),
     "get": ("listing", "get"),
@@ -58,6 +65,28 @@ _ELSEWHERE = {
 
 def application(*commands: str) -> "typer.Typer":
     """The command line with the given commands; with all, if none is named."""
+    import typer  # noqa: PLC0415 - see `main`
+
+    app = _empty()
+    for name in commands or COMMANDS:
+        file, attribute = _ELSEWHERE.get(name, (name, name))
+        found = getattr(import_module(f"tradewind.cli.{file}"), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    return app
+
+
+def outline() -> "typer.Typer":
+    """The command line for whoever names no command: all are listed, and none can be run."""
+    app = _empty()
+    for name, summary in COMMANDS.items():
+        app.command(name, help=summary)(lambda: None)
+    return app
+
+
+def _empty() -> "typer.Typer":
     import typer  # noqa: PLC0415 - see `main`
 
     def show_version(is_wanted: bool) -> None:
@@ -84,23 +113,21 @@ def application(*commands: str) -> "typer.Typer":
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(root)
-    for name in commands or COMMANDS:
-        file, attribute = _ELSEWHERE.get(name, (name, name))
-        found = getattr(import_module(f"tradewind.cli.{file}"), attribute)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
-        else:
-            app.command(name)(found)
     return app
 
 
 def main() -> None:
     """Run the command line, turning what a user can mend into one clear line and an exit code."""
-    early = Early(sys.argv[1:])  # before anything that takes long to load
+    words = sys.argv[1:]
+    early = Early(words)  # before anything that takes long to load
     try:
-        first = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-        app = application(first) if first in COMMANDS else application()
-        app(obj=early)
+        wish = read(words)
+        if wish is not None:
+            sys.exit(fulfil(wish, early))
+        if words == ["--version"]:
+            sys.stdout.write(f"tradewind {tradewind.__version__}\n")
+            return
+        _application_for(words)(obj=early)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
@@ -109,3 +136,11 @@ def main() -> None:
         sys.exit(2)
     finally:
         early.close()
+
+
+def _application_for(words: Sequence[str]) -> "typer.Typer":
+    """No more of the command line than some words need."""
+    first = next((word for word in words if not word.startswith("-")), "")
+    if first in COMMANDS:
+        return application(first)
+    return application() if COMPLETION in os.environ else outline()

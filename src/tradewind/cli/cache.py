@@ -11,6 +11,7 @@ import typer
 from tradewind.cli.output import Column, field, show, show_plain, when
 from tradewind.cli.places import Form, Output
 from tradewind.live.cache.explain import Whose, explained
+from tradewind.live.folder import store_of
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Store
 from tradewind.live.store.rows import CacheRow
@@ -123,10 +124,10 @@ def _plain(row: CacheRow) -> dict[str, Any]:
 
 @contextmanager
 def _opened(folder: Path, where: str | None) -> Iterator[Store]:
-    path = folder / "store.db"
-    if where is None and not path.exists():
+    own = store_of(folder)
+    if where is None and isinstance(own, Path) and not own.exists():
         raise typer.BadParameter(f"there is no store in {folder}; give another --folder, or a --store")
-    store = open_store(where or path)
+    store = open_store(where or own)
     try:
         yield store
     finally:

@@ -3,9 +3,12 @@
 It looks at the words of the command as they are. Should it guess wrong, what it has begun is thrown away.
 """
 
+import gc
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+from tradewind.cli.wish import Wish
 from tradewind.live.ahead import Ahead, is_small
 from tradewind.live.engines.keeper import Newborn
 
@@ -22,10 +25,10 @@ class Early:
         self._keeper: Newborn | None = None
         if words[:1] != ["run"] or not _ASKING.isdisjoint(words):
             return
-        self.keeper()
         files = [Path(word) for word in words[1:] if word.endswith(_SUFFIXES)]
         if len(files) == 1 and not any(word.startswith("--machines") for word in words):
-            self.ahead(files[0])
+            self.ahead(files[0])  # takes longer than a keeper to start
+        self.keeper()
 
     def ahead(self, file: Path) -> Ahead | None:
         """A file that is being loaded; None: that makes no sense."""
@@ -52,3 +55,16 @@ class Early:
         if self._ahead is not None:
             self._ahead.abandon()
         self._file = self._ahead = None
+
+
+def fulfil(wish: Wish, early: Early) -> int:
+    """Run what is wished for, with what has begun early; the exit code."""
+    with closing(early):
+        is_for_this_host = wish.machines is None and not wish.services and wish.replay is None
+        ahead = early.ahead(wish.file) if wish.file is not None and is_for_this_host else None
+        keeper = None if wish.dry_run else early.keeper()
+        gc.disable()  # nothing of what is loaded is garbage
+        from tradewind.cli.running import carry_out  # noqa: PLC0415 - slow
+
+        gc.enable()
+        return carry_out(wish, ahead, keeper)

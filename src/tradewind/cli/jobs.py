@@ -41,6 +41,8 @@ def submit(
     max_partitions: Annotated[int, typer.Option(min=1, help="At once.")] = 1_000,
     priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
     reducer: Annotated[str, typer.Option(help="concatenate or sum.")] = "concatenate",
+    reduce_run: Annotated[str, typer.Option(help="A command that reduces the results on a site.")] = "",
+    reduce_python: Annotated[str, typer.Option(help="A function, module:function, that does.")] = "",
     balancer: Annotated[str, typer.Option(help="ruper, ruper-original or static.")] = "ruper",
     input: Annotated[Path | None, typer.Option(help="File that every partition gets.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Whose job it is.")] = None,
@@ -54,6 +56,7 @@ def submit(
     Examples:
 
     - `tradewind jobs submit 1000000 --target 45m --reducer sum -- python option.py`
+    - `tradewind jobs submit 1000000 --reduce-run 'python merge.py' -- python option.py`
     - `tradewind jobs submit 400 --input images.tar --partitions 8 -- ./process.sh`
     """
     body: dict[str, Any] = {
@@ -66,6 +69,9 @@ def submit(
         "balancer": balancer,
         "command": command or [],
     }
+    for kind, reduce in (("run", reduce_run), ("python", reduce_python)):
+        if reduce:
+            body |= {"reducer": kind, "reduce": reduce}
     if target:
         body["target"] = in_seconds(parse_duration(target))
     if tenant:

@@ -26,6 +26,14 @@ def _took(run: Plain) -> str:
     return duration(max(0.0, end - run["submitted"]))
 
 
+def slack_of(run: Plain) -> str:
+    """Time between the end of a run, come or foreseen, and its deadline."""
+    slack = run.get("slack")
+    if slack is None:
+        return ""
+    return duration(slack) if slack >= 0 else f"{duration(-slack)} late"
+
+
 def _ran(task: Plain) -> str:
     if task["started"] is None:
         return ""
@@ -44,6 +52,7 @@ RUNS = (
     field("priority", is_wide=True, is_number=True),
     Column("ended", lambda run: when(run["ended"]), is_wide=True),
     Column("deadline", lambda run: when(run["deadline"]), is_wide=True),
+    Column("slack", slack_of, is_wide=True, is_number=True),
 )
 TASKS = (
     field("number", "task", is_number=True),
@@ -56,6 +65,7 @@ TASKS = (
     Column("started", lambda task: when(task["started"]), is_wide=True),
     field("failures", is_wide=True, is_number=True),
     field("lost", is_wide=True, is_number=True),
+    field("preempted", is_wide=True, is_number=True),
 )
 
 
@@ -107,7 +117,8 @@ def get(
     if output in (Form.JSON, Form.YAML):
         show_one(found, output)
         return
-    moments: dict[str, Any] = {name: when(found[name]) for name in ("submitted", "ended", "deadline")}
-    show_one(found | moments | {"failures": "", "number": None, "took": _took(found)}, output)
+    moments: dict[str, Any] = {name: when(found.get(name)) for name in ("submitted", "ended", "deadline", "predicted")}
+    more = {"failures": "", "number": None, "took": _took(found), "slack": slack_of(found)}
+    show_one(found | moments | more, output)
     for failure in found.get("failures", ()):
         typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"))

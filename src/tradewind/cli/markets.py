@@ -1,7 +1,8 @@
 """What spot and harvest machines would save, for `tradewind simulate --market`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import typer
@@ -15,6 +16,8 @@ from tradewind.model.scenario import Submission
 from tradewind.sim.traces.clusters import CLUSTERS
 
 USUAL = "C2"
+PRICES = (0.05, 0.02, 0.01)
+"""Of a core for an hour: regular, spot, harvested (SlackSched, section 4.4); a test compares with what is simulated."""
 ROOMY = MachineType("any", slots=64, amounts=amounts(cpus=64, memory=64 << 33))
 """What work is checked against where no machine types are given."""
 
@@ -24,12 +27,14 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
     from tradewind.experiments.slacksched.markets import compare_markets  # noqa: PLC0415  # slow to load
 
     name, _, cluster = market.partition(":")
-    cluster = cluster or USUAL
+    cluster = (cluster or USUAL).upper()
     if name != "harvest":
         raise typer.BadParameter(f"no market is named {name!r}; use harvest, or harvest:C1 to harvest:C8")
     if cluster not in CLUSTERS:
-        hint = did_you_mean(cluster.upper(), CLUSTERS) or f"use one of {', '.join(CLUSTERS)}"
+        hint = did_you_mean(cluster, CLUSTERS) or f"use one of {', '.join(CLUSTERS)}"
         raise typer.BadParameter(f"no cluster is named {cluster!r}; {hint}")
+    if not any(task.runtime or task.runtimes for each in work for task in each.workflow.tasks):
+        raise typer.BadParameter("no task says how long it runs, so there is nothing to compare; give each a runtime")
     rows = compare_markets(work, cluster, seed)
     regular = rows[0]
     plain = [
@@ -53,7 +58,7 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
         json.write_bytes(text + b"\n")
     table = Table(title=f"the same work on machines of each market ({cluster})", box=None, pad_edge=False)
     for heading in ("machines", "cost", "saved", "mean response", "preempted", "work wasted", "unfinished"):
-        table.add_column(heading, justify="left" if heading == "machines" else "right")
+        table.add_column(heading, justify="left" if heading == "machines" else "right", no_wrap=heading == "machines")
     for each in plain:
         table.add_row(
             str(each["machines"]),
@@ -64,4 +69,21 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
             f"{each['wasted']:.1%}",
             str(each["unfinished"]),
         )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    console.print(f"\n{_said(plain)}", highlight=False, soft_wrap=True)
+
+
+def _said(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What is saved, in words."""
+    regular, best = rows[0], min(rows, key=lambda row: (row["unfinished"], row["cost"]))
+    if best is regular:
+        return "Regular machines are the best for this work."
+    market, _, policy = str(best["machines"]).partition(", ")
+    where = f"{market} machines" + (f" under {policy}" if policy else "")
+    return (
+        f"On {where} the work would cost {best['cost']:.2f} instead of {regular['cost']:.2f} on regular machines,"
+        f" {best['saved']:.0%} less, and take {best['response_h']:.2f} h instead of {regular['response_h']:.2f} h"
+        f" on average.\nA core costs {PRICES[0]:g} an hour, as spot {PRICES[1]:g}, harvested {PRICES[2]:g}. Prices and"
+        " how restless machines are differ between providers: try other clusters and seeds."
+    )

@@ -1,6 +1,6 @@
 """`tradewind plan`: what it would take to finish a workflow by a deadline, before anything is spent."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,25 +10,45 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tradewind.formats.errors import FormatError
-from tradewind.formats.feasible import check_feasible
+from tradewind.cli.work import work_of
 from tradewind.formats.load import load, load_machines
-from tradewind.model.units import MINUTE, in_seconds, in_units, parse_duration, show_duration, show_money
+from tradewind.live.estimates import learned_in
+from tradewind.model.scenario import Rehearsal
+from tradewind.model.units import (
+    SECOND,
+    Duration,
+    Time,
+    in_seconds,
+    in_units,
+    parse_duration,
+    show_duration,
+    show_money,
+)
 from tradewind.model.workflow import Workflow
-from tradewind.pictures.lanes import Lanes, draw_lanes
+from tradewind.pictures.lanes import Lanes, draw_lanes, few_sorts
 from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
-from tradewind.sim.prospect import Prospect, look_ahead, tightest
+from tradewind.sim.prospect import Prospect, StepProspect, Terms, look_ahead, tightest, untimed
 
 LATE = 4
+FEW = 50
+"""Up to so many chains are listed one by one, unless all are wanted."""
+_LONGEST = 40
+_NARROWEST = 20
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(help="A workflow (YAML, WfFormat, DAX).")],
+    file: Annotated[Path, typer.Argument(help="A workflow, or a program with steps (YAML, WfFormat, DAX).")],
     deadline: Annotated[str | None, typer.Option(help="Wanted response time, such as 2h; else the workflow's.")] = None,
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
     policy: Annotated[str, typer.Option(help="What decides; see `tradewind policies`.")] = "scs+",
     interval: Annotated[str, typer.Option(help="How often it decides.")] = "1m",
+    param: Annotated[list[str] | None, typer.Option(help="Parameter of a workflow with steps, as key=value.")] = None,
+    assume: Annotated[
+        list[str] | None, typer.Option(help="What a step will leave behind, as step.output=JSON; repeat.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where runs have shown how long steps take.")] = Path(".tradewind"),
+    every: Annotated[bool, typer.Option("--all", help="List every task, however many there are.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the machines over time: .svg, .png, .pdf.")] = None,
 ) -> None:
@@ -41,38 +61,60 @@ def plan(
     - `tradewind plan montage.yaml --deadline 2h --machines machines.yaml`
     - `tradewind plan montage.yaml --deadline 30m --json`
     - `tradewind plan montage.yaml --deadline 2h --picture machines.svg`
+    - `tradewind plan align.yaml --deadline 2h --param sample=NA12878 --assume split.parts='["a", "b", "c"]'`
     """
     document = load(file)
-    workflow = document.content
-    if not isinstance(workflow, Workflow):
-        raise FormatError(
-            document.file, f"holds {document.kind}, not tasks with run times", remedy="try `tradewind simulate`"
-        )
     types = load_machines(machines) if machines else MACHINES
-    check_feasible(workflow, types, file=document.file, line_of=document.line_of)
+    work = work_of(document, types, param or (), assume or ())
+    source = work if isinstance(work, Workflow) else work.program
     build(policy)  # a wrong name comes to light before any work
-    wanted = parse_duration(deadline) if deadline is not None else workflow.deadline
+    wanted = parse_duration(deadline) if deadline is not None else source.deadline
     if wanted is None or wanted <= 0:
         raise typer.BadParameter("give a --deadline above zero; the workflow has none")
-    length = parse_duration(interval) or MINUTE
+    length = parse_duration(interval)
+    if length <= 0:
+        raise typer.BadParameter("--interval must be above zero")
+    warnings: list[str] = []
+    terms = Terms(types, policy, interval=length, estimates=learned_in(folder, warnings.append))
     lanes: list[Lanes] = []
 
     def draw(state: Any) -> Any:
-        lanes.append(Lanes(state))
+        lanes.append(Lanes(state, lambda unit: unit.task.name))
         return lanes[0].observe
 
-    prospect = look_ahead(workflow, types, wanted, policy, interval=length, sinks=[draw] if picture else [])
-    soonest = tightest(workflow, types, policy, interval=length)
+    prospect = look_ahead(work, terms, wanted, sinks=[draw] if picture else [])
+    soonest = tightest(work, terms, prospect)
+    warnings += [
+        f"{name!r} declares no run time: in a chain with steps that do it counts as nothing"
+        for name in untimed(work, prospect)
+    ]
+    notes = _notes(work) if isinstance(work, Rehearsal) else []
     if picture:
-        draw_lanes({workflow.name: lanes[0].lanes}, picture)
+        draw_lanes({source.name: few_sorts(lanes[0].lanes)}, picture, moments={"deadline": wanted}, prefix="")
     if json:
-        typer.echo(orjson.dumps(_plain(prospect, soonest), option=orjson.OPT_INDENT_2).decode())
+        plain = _plain(prospect, soonest) | {"assumed": notes, "warnings": warnings}
+        typer.echo(orjson.dumps(plain, option=orjson.OPT_INDENT_2).decode())
     else:
-        _show(workflow.name, prospect, soonest)
-    for warning in prospect.warnings:
+        _show(source.name, prospect, soonest, every=every)
+        for note in notes:
+            typer.echo(f"assumed: {note}", err=True)
+    for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     if prospect.slack < 0:
         raise typer.Exit(LATE)
+
+
+def _notes(rehearsal: Rehearsal) -> list[str]:
+    """What a plan of a program rests on, for only a real run knows."""
+    given = [f"params.{name} = {_short(value)}" for name, value in rehearsal.parameters.items()]
+    assumed = [f"{name} = {_short(value)}" for name, value in rehearsal.assumed.items()]
+    files = "every file that a step should leave is there; no other value is known"
+    return [*given, *assumed, files, "steps are planned once they can begin, as in a real run"]
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _plain(prospect: Prospect, soonest: Prospect) -> dict[str, Any]:
@@ -85,34 +127,94 @@ def _plain(prospect: Prospect, soonest: Prospect) -> dict[str, Any]:
         "machines": dict(prospect.machines),
         "tightest": {"deadline_s": in_seconds(soonest.finish), "cost": in_units(soonest.cost)},
         "steps": [
-            asdict(step) | {name: in_seconds(getattr(step, name)) for name in ("begin", "end", "latest")}
+            {
+                "task": step.tasks[0],
+                "tasks": list(step.tasks),
+                "name": step.name,
+                "type": step.type,
+                "machine": step.machine,
+                "begin": in_seconds(step.begin),
+                "end": in_seconds(step.end),
+                "latest": None if step.latest is None else in_seconds(step.latest),
+            }
             for step in prospect.steps
         ],
-        "warnings": list(prospect.warnings),
     }
 
 
-def _show(name: str, prospect: Prospect, soonest: Prospect) -> None:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for heading in ("task", "type", "machine", "begins", "ends", "by the latest"):
-        table.add_column(heading, justify="left" if heading in ("task", "type") else "right")
-    for step in prospect.steps:
-        times = (step.begin, step.end, step.latest)
-        table.add_row(step.task, step.type, str(step.machine), *map(show_duration, times))
-    console = Console()
-    console.print(table)
+def _show(name: str, prospect: Prospect, soonest: Prospect, *, every: bool) -> None:
+    steps = prospect.steps
+    is_graph = any(step.latest is not None for step in steps)
+    table = _each(steps, is_graph=is_graph) if every or len(steps) <= FEW else _together(steps, is_graph=is_graph)
+    Console().print(table)
     held = ", ".join(f"{count} {kind}" for kind, count in prospect.machines.items())
+    cost = f"for {show_money(prospect.cost)} ({held})"
     if prospect.slack >= 0:
         typer.echo(
             f"{name}: ends after {show_duration(prospect.finish)}, {show_duration(prospect.slack)} before its deadline,"
-            f" for {show_money(prospect.cost)} ({held})"
+            f" {cost}"
         )
-        typer.echo(f"tightest deadline: {show_duration(soonest.finish)}, for {show_money(soonest.cost)}")
+        typer.echo(f"tightest deadline: {_rounded_up(soonest.finish)}, for {show_money(soonest.cost)}")
     else:
         typer.echo(
             f"{name}: cannot end within {show_duration(prospect.deadline)}: it would be"
-            f" {show_duration(-prospect.slack)} late, for {show_money(prospect.cost)} ({held})"
+            f" {show_duration(-prospect.slack)} late, {cost}"
         )
         typer.echo(
-            f"the tightest deadline that can be met is {show_duration(soonest.finish)}, for {show_money(soonest.cost)}"
+            f"the tightest deadline that can be met is {_rounded_up(soonest.finish)}, for {show_money(soonest.cost)}"
         )
+
+
+def _each(steps: Sequence[StepProspect], *, is_graph: bool) -> Table:
+    """One row for each chain of tasks."""
+    table = _table(("task", "type"), ("machine", "begins", "ends"), is_graph=is_graph)
+    for step in steps:
+        chain = f"{step.tasks[0]} ({_spaced(step.name)})" if _is_folded(step) else "\n".join(step.tasks)
+        row = [chain, step.type, str(step.machine + 1), show_duration(step.begin), show_duration(step.end)]
+        table.add_row(*row, *([_moment(step.latest)] if is_graph else []))
+    return table
+
+
+def _together(steps: Sequence[StepProspect], *, is_graph: bool) -> Table:
+    """One row for all of the same name on the same type."""
+    table = _table(("step", "type"), ("tasks", "machines", "begins", "ends"), is_graph=is_graph)
+    groups: dict[tuple[str, str], list[StepProspect]] = {}
+    for step in steps:
+        groups.setdefault((step.name, step.type), []).append(step)
+    for (name, kind), group in groups.items():
+        machines = len({step.machine for step in group})
+        first, last = min(step.begin for step in group), max(step.end for step in group)
+        row = [_spaced(name), kind, f"{len(group):,}", f"{machines:,}", show_duration(first), show_duration(last)]
+        latest = [step.latest for step in group if step.latest is not None]
+        table.add_row(*row, *([_moment(min(latest, default=None))] if is_graph else []))
+    return table
+
+
+def _table(words: Sequence[str], numbers: Sequence[str], *, is_graph: bool) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for heading in words:
+        table.add_column(heading, overflow="fold", min_width=_NARROWEST if heading != "type" else None)
+    for heading in (*numbers, *(("latest",) if is_graph else ())):
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _is_folded(step: StepProspect) -> bool:
+    """Whether only its name tells of what a chain consists, as in programs."""
+    return len(step.tasks) == 1 and "+" in step.name
+
+
+def _spaced(name: str) -> str:
+    """The name of a chain such that it can be broken into lines."""
+    return name.replace("+", " + ")
+
+
+def _rounded_up(length: Duration) -> str:
+    """A duration that is not too short when it is given as a deadline."""
+    return show_duration(-(-length // SECOND) * SECOND)
+
+
+def _moment(time: Time | None) -> str:
+    if time is None:
+        return ""
+    return show_duration(time) if time >= 0 else "too late"

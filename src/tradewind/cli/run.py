@@ -1,44 +1,15 @@
 """`tradewind run`: run a workflow for real, on this host.
 
-This file loads next to nothing: while `running` and all that it needs is being loaded, the process that will start
-workers is on its way already, and another one reads the workflow.
+Mostly `wish` has understood the words already, and nobody comes here but for help, or to learn what is wrong with them.
 """
 
-from contextlib import closing
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from tradewind.cli.early import Early
-
-
-class Wish(NamedTuple):
-    """What a user has asked for."""
-
-    file: Path | None
-    parameters: list[str]
-    params_file: Path | None
-    machines: Path | None
-    policy: str | None
-    policy_parameters: list[str]
-    budget: str | None
-    interval: str | None
-    folder: Path
-    dry_run: bool
-    keep_going: bool
-    json: bool
-    events: Path | None
-    services: tuple[Path, ...] = ()
-    """Files that describe what a workflow of Steep speaks of."""
-    replay: float | None = None
-    """How many times faster a recording is replayed; None: what the workflow says is done."""
-    burns: bool = False
-    retry: str = ""
-    """Try again what failed of this run."""
-    uses_cache: bool = True
-    deadline: str | None = None
-    """Wanted response time, instead of what the workflow says."""
+from tradewind.cli.early import Early, fulfil
+from tradewind.cli.wish import UsageError, wished
 
 
 def run(
@@ -72,6 +43,9 @@ def run(
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Run each step, whatever ran before.")] = False,
     burn: Annotated[bool, typer.Option("--burn", help="Replay with busy processors instead of sleep.")] = False,
     deadline: Annotated[str | None, typer.Option(help="Wanted response time, such as 2h.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="Store: a path or postgresql://HOST/DATABASE; default: in the folder.")
+    ] = None,
 ) -> None:
     """Run a workflow on this host, durably; what was interrupted in any way can be resumed.
 
@@ -83,42 +57,37 @@ def run(
     - `tradewind run trace.json --replay --speed 100`
     - `tradewind run align.yaml --machines machines.yaml --policy scs+ --deadline 2h`
     - `tradewind run --resume`
+    - `tradewind run align.yaml --store postgresql://localhost/runs`
 
     Exit codes: 0 done, 1 a task failed, 2 wrong use, 3 the budget pays for no machine, 4 deadline missed,
     5 no machine can ever run it, 130 interrupted.
     """
-    if (file is None) != resume:
-        raise typer.BadParameter("give a workflow, or --resume")
-    if more and not services:  # a shell has made several words of the pattern behind --services
-        raise typer.BadParameter(f"one workflow at a time; what is {more[0]} for?")
-    if (burn or speed != 1) and not replay:
-        raise typer.BadParameter("--speed and --burn say nothing without --replay")
-    wish = Wish(
-        file,
-        parameter or [],
-        params_file,
-        machines,
-        policy,
-        policy_parameter or [],
-        budget,
-        interval,
-        folder,
-        dry_run,
-        keep_going,
-        json,
-        events,
-        (*(services or ()), *(more or ())),
-        speed if replay else None,
-        burn,
-        uses_cache=not no_cache,
-        deadline=deadline,
-    )
-    early = context.obj if isinstance(context.obj, Early) else Early()
-    with closing(early):
-        is_for_this_host = machines is None and not services and not replay
-        ahead = early.ahead(file) if file is not None and is_for_this_host else None
-        keeper = None if dry_run else early.keeper()
-        from tradewind.cli.running import carry_out  # noqa: PLC0415 - slow
-
-        code = carry_out(wish, ahead, keeper)
+    try:
+        wish = wished(
+            file=file,
+            parameter=parameter,
+            params_file=params_file,
+            machines=machines,
+            policy=policy,
+            policy_parameter=policy_parameter,
+            budget=budget,
+            interval=interval,
+            folder=folder,
+            resume=resume,
+            dry_run=dry_run,
+            keep_going=keep_going,
+            json=json,
+            events=events,
+            services=services,
+            more=more,
+            replay=replay,
+            speed=speed,
+            no_cache=no_cache,
+            burn=burn,
+            deadline=deadline,
+            store=store,
+        )
+        code = fulfil(wish, context.obj if isinstance(context.obj, Early) else Early())
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)

@@ -1,18 +1,20 @@
 """What `tradewind run` does: load a workflow, run it to its end, and tell how it went."""
 
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
-import typer
 
-from tradewind.cli.run import Wish
-from tradewind.cli.watching import Watching, say
+from tradewind.cli.watching import Watching, counted, say
+from tradewind.cli.wish import UsageError, Wish
 from tradewind.core.log import SinkFor
 from tradewind.live.ahead import Ahead
 from tradewind.live.engines.keeper import Newborn
+from tradewind.live.engines.played import Leases
 from tradewind.live.folder import RUNS
 from tradewind.live.host import this_host
 from tradewind.live.jobs import Document, Job
@@ -34,8 +36,24 @@ _TAIL = 20
 """How many of the last lines of a failed step are shown."""
 
 
-def carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
-    """Run what is wished for; the exit code. The workflow is being loaded, and a keeper started, already."""
+class _HopelessError(TradewindError):
+    """Nothing has begun, for it could not end well."""
+
+    def __init__(self, reason: str, code: int) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def carry_out(wish: Wish, ahead: Ahead | None = None, keeper: Newborn | None = None) -> int:
+    """Run what is wished for; the exit code. The workflow may be on its way, and a keeper be starting, already."""
+    try:
+        return _carry_out(wish, ahead, keeper)
+    except _HopelessError as error:
+        say(f"error: {error}")
+        return error.code
+
+
+def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
     types = _machines(wish.machines) if wish.machines else (this_host(),)
     settings = _settings(wish, types)
     document: Document | None = None
@@ -57,22 +75,44 @@ def carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
 
             sinks.append(stack.enter_context(log_to(wish.events)))
         session = Session(settings, sinks, say, keeper)
-        if document is None:
-            result = session.retry(wish.retry) if wish.retry else session.resume()
-        else:
-            result = session.run(document, parameters, keeps_going=wish.keep_going, uses_cache=wish.uses_cache)
+        try:
+            if document is None:
+                result = session.retry(wish.retry) if wish.retry else session.resume()
+            else:
+                result = session.run(document, parameters, keeps_going=wish.keep_going, uses_cache=wish.uses_cache)
+        except KeyboardInterrupt:  # the second one: all was said at the first
+            return _EXIT["interrupted"]
     return _report(result, watching, wish.folder, as_json=wish.json)
 
 
 def _settings(wish: Wish, types: tuple[MachineType, ...]) -> Settings:
     length = parse_duration(wish.interval) if wish.interval else (MINUTE if wish.budget else SECOND)
     if length <= 0:
-        raise typer.BadParameter("--interval must be above zero")
+        raise UsageError("--interval must be above zero")
     tenant = Tenant(
         "default", None if wish.budget is None else parse_money(wish.budget), length if wish.budget else MINUTE
     )
     modules = (str((wish.file.parent if wish.file else Path()).resolve()),)
-    return Settings(wish.folder.resolve(), types, tenant, _policy(wish, types), length, modules)
+    return Settings(
+        *(wish.folder.resolve(), types, tenant, _policy(wish, types), length, modules),
+        leases=_leases(types),
+        store=_store(wish.store),
+    )
+
+
+def _store(named: str | None) -> str | None:
+    if named is not None and named.startswith("memory:"):
+        raise UsageError("--store takes a path or postgresql://HOST/DATABASE: what is in memory cannot be resumed")
+    return named
+
+
+def _leases(types: tuple[MachineType, ...]) -> Mapping[str, Leases]:
+    """Who knows what becomes of machines that are played from a trace."""
+    if not any(type.trace for type in types):
+        return {}
+    from tradewind.sim.traces.playing import leases_of  # noqa: PLC0415 - seldom needed
+
+    return leases_of(types)
 
 
 def _policy(wish: Wish, types: tuple[MachineType, ...]) -> Policy:
@@ -101,42 +141,41 @@ def _load(wish: Wish, file: Path, types: tuple[MachineType, ...]) -> Document:
         try:
             check_feasible(document.content, types, file=document.file, line_of=document.line_of)
         except TradewindError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(5) from None
+            raise _HopelessError(str(error), _EXIT["refused"]) from None
         return document.content
     if isinstance(document.content, Program):
         return document.content
-    raise typer.BadParameter(f"{file} holds {document.kind}, not a workflow")
+    raise UsageError(f"{file} holds {document.kind}, not a workflow")
 
 
 def _replayed(content: object, types: tuple[MachineType, ...], speed: float, *, burns: bool) -> Program:
     from tradewind.live.replay import replayed  # noqa: PLC0415 - seldom needed
 
     if not isinstance(content, Workflow):
-        raise typer.BadParameter("--replay takes a workflow with recorded run times, such as a WfFormat trace")
+        raise UsageError("--replay takes a workflow with recorded run times, such as a WfFormat trace")
     return replayed(content, types, speed, burns=burns)
 
 
 def _positive(deadline: str) -> Duration:
     length = parse_duration(deadline)
     if length <= 0:
-        raise typer.BadParameter("--deadline must be above zero")
+        raise UsageError("--deadline must be above zero")
     return length
 
 
-def _parameters(document: Document, given: list[str], file: Path | None) -> dict[str, Any]:
+def _parameters(document: Document, given: Sequence[str], file: Path | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if file is not None:
         import yaml  # noqa: PLC0415 - seldom needed
 
         loaded = yaml.safe_load(file.read_text())
         if not isinstance(loaded, dict):
-            raise typer.BadParameter(f"{file} does not hold parameters by name")
+            raise UsageError(f"{file} does not hold parameters by name")
         found |= loaded
     found |= dict(_split(text) for text in given)
     if isinstance(document, Workflow):
         if found:
-            raise typer.BadParameter("this workflow takes no parameters")
+            raise UsageError("this workflow takes no parameters")
         return {}
     return dict(bind(document, found, folder=str(Path.cwd())))
 
@@ -144,22 +183,22 @@ def _parameters(document: Document, given: list[str], file: Path | None) -> dict
 def _split(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f"{text!r} is not of the form key=value")
+        raise UsageError(f"{text!r} is not of the form key=value")
     return key, value
 
 
 def _show_plan(document: Document, parameters: dict[str, Any], settings: Settings) -> None:
     workflow, is_open = Job("dry-run", document, parameters, settings.folder / RUNS).begin()
     for task in workflow.tasks:
-        typer.echo(f"{task.id}: {task.requirement}")
-    typer.echo(f"{len(workflow.tasks)} chains{', and more once their results are known' if is_open else ''}")
+        sys.stdout.write(f"{task.id}: {task.requirement}\n")
+    more = ", and more once their results are known" if is_open else ""
+    sys.stdout.write(f"{counted(len(workflow.tasks), 'chain')}{more}\n")
 
 
 def _check_budget(settings: Settings) -> None:
     budget = settings.tenant.budget
     if budget is not None and all(kind.price > budget for kind in settings.machines):
-        say(f"error: a budget of {show_money(budget)} pays for no machine")
-        raise typer.Exit(_BUDGET)
+        raise _HopelessError(f"a budget of {show_money(budget)} pays for no machine", _BUDGET)
 
 
 def _plain(result: Result) -> list[dict[str, Any]]:
@@ -194,18 +233,14 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
     if code == 0 and figures["deadline_misses"]:
         code = _LATE
     if as_json:
-        summary = {
+        summary: dict[str, Any] = {
             "run": result.id,
             "status": result.status,
             "exit_code": code,
             "folder": str(folder / RUNS / result.id),
         }
-        typer.echo(
-            orjson.dumps(
-                summary | {"reasons": result.reasons, "failures": _plain(result), "figures": figures},
-                option=orjson.OPT_INDENT_2,
-            )
-        )
+        summary |= {"reasons": result.reasons, "failures": _plain(result), "figures": figures}
+        sys.stdout.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n")
         return code
     for reason in result.reasons:
         say(f"error: {reason}")
@@ -215,7 +250,7 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
     took = meter.end - meter.begin
     cost = figures["cost_total"]
     say(
-        f"{result.status}: {meter.finished} chains in {show_duration(took)}"
+        f"{result.status}: {counted(meter.finished, 'chain')} in {show_duration(took)}"
         + (f", {watching.recalled} from the cache" if watching.recalled else "")
         + (f", cost {cost:g}" if cost else "")
         + f"; see {folder / RUNS / result.id}",

@@ -13,6 +13,7 @@ class Kind(StrEnum):
     """Kinds of native files."""
 
     WORKFLOW = "workflow"
+    PROGRAM = "program"
     MACHINES = "machines"
     SCENARIO = "scenario"
 

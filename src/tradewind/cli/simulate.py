@@ -13,19 +13,16 @@ from rich.console import Console
 from tradewind.cli.markets import ROOMY, report_markets
 from tradewind.cli.progress import following
 from tradewind.cli.summary import summary_table
+from tradewind.cli.work import pair, work_of
 from tradewind.core.log import SinkFor
 from tradewind.core.series import Series
 from tradewind.core.state import State
 from tradewind.formats.errors import FormatError
-from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document, load, load_machines
 from tradewind.model.machine import MachineType
-from tradewind.model.parameters import bind
-from tradewind.model.program import Program
-from tradewind.model.scenario import Arrivals, Given, Rehearsal, Scenario
+from tradewind.model.scenario import Arrivals, Given, Scenario
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import parse_duration, parse_money
-from tradewind.model.workflow import Workflow
 from tradewind.pictures.timeline import draw_timeline
 from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
@@ -75,7 +72,7 @@ def simulate(
     if market is not None:
         report_markets(submissions(base), market, base.seed, json)
         return
-    parameters = dict(_split(text) for text in parameter or ())
+    parameters = dict(map(pair, parameter or ()))
     wanted = policy or [base.policy]
     scenarios = [
         replace(base, policy=name, parameters={**(base.parameters if name == base.policy else {}), **parameters})
@@ -125,7 +122,7 @@ def _scenario(
     if machines:
         scenario = replace(scenario, machines=load_machines(machines))
     if not found:
-        workflows = [_work(document, scenario.machines, parameters, assumed) for document in documents]
+        workflows = [work_of(document, scenario.machines, parameters, assumed) for document in documents]
         arrivals = Arrivals("stable", {"every": every}) if every else Arrivals()
         scenario = replace(scenario, workload=(Given(tuple(workflows), arrivals),))
     if interval:
@@ -143,36 +140,6 @@ def _scenario(
 
 def _with_budget(tenant: Tenant, amount: int) -> Tenant:
     return replace(tenant, budget=amount)
-
-
-def _work(
-    document: Document, machines: Sequence[MachineType], parameters: Sequence[str], assumed: Sequence[str]
-) -> Workflow | Rehearsal:
-    """A workflow that some of these machines can run, or a program with what is assumed of it."""
-    content = document.content
-    if isinstance(content, Program):
-        given = bind(content, dict(_split(text) for text in parameters))
-        return Rehearsal(content, given, {name: _value(text) for name, text in map(_split, assumed)})
-    if parameters or assumed:
-        raise typer.BadParameter(f"{document.file} has no steps that take --param or --assume")
-    if not isinstance(content, Workflow):
-        raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
-    check_feasible(content, machines, file=document.file, line_of=document.line_of)
-    return content
-
-
-def _value(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return text
-
-
-def _split(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise typer.BadParameter(f"{text!r} is not of the form key=value")
-    return key, value
 
 
 def _report(outcomes: Sequence[Outcome], json: Path | None, written: Sequence[Path]) -> None:

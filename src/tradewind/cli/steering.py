@@ -61,8 +61,8 @@ def retry(
 
 
 def _retry_here(run: str, folder: Path) -> int:
-    from tradewind.cli.run import Wish  # noqa: PLC0415 - slow
-    from tradewind.cli.running import carry_out  # noqa: PLC0415
+    from tradewind.cli.running import carry_out  # noqa: PLC0415 - slow
+    from tradewind.cli.wish import Wish  # noqa: PLC0415
     from tradewind.client.embedded import reading  # noqa: PLC0415
 
     with reading(folder) as backend:
@@ -71,23 +71,7 @@ def _retry_here(run: str, folder: Path) -> int:
         raise typer.BadParameter(
             f"{found['id']} is {found['status']}; only what failed or was cancelled is tried again"
         )
-    wish = Wish(
-        file=None,
-        parameters=[],
-        params_file=None,
-        machines=None,
-        policy=None,
-        policy_parameters=[],
-        budget=None,
-        interval=None,
-        folder=folder,
-        dry_run=False,
-        keep_going=False,
-        json=False,
-        events=None,
-        retry=found["id"],
-    )
-    return carry_out(wish, None, None)
+    return carry_out(Wish(folder=folder, retry=found["id"]))
 
 
 def suspend(

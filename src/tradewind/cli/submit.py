@@ -109,24 +109,16 @@ def _run_here(
     keep_going: bool,
     uses_cache: bool,
 ) -> int:
-    from tradewind.cli.run import Wish  # noqa: PLC0415 - slow
-    from tradewind.cli.running import carry_out  # noqa: PLC0415
+    from tradewind.cli.running import carry_out  # noqa: PLC0415 - slow
+    from tradewind.cli.wish import Wish  # noqa: PLC0415
     from tradewind.client.open import FOLDER  # noqa: PLC0415
 
     wish = Wish(
         file=file,
         parameters=parameters,
         params_file=params_file,
-        machines=None,
-        policy=None,
-        policy_parameters=[],
-        budget=None,
-        interval=None,
         folder=folder or FOLDER,
-        dry_run=False,
         keep_going=keep_going,
-        json=False,
-        events=None,
         uses_cache=uses_cache,
     )
-    return carry_out(wish, None, None)
+    return carry_out(wish)

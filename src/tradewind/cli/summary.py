@@ -33,8 +33,9 @@ _TROUBLE: Sequence[tuple[str, Callable[[Figures], str]]] = (
     ("refused workflows", lambda f: str(f["refused_workflows"] or "")),
     (
         "failed / lost attempts",
-        lambda f: f"{f['failures']}, {f['lost_attempts']}" if f["attempts"] > f["tasks"] else "",
+        lambda f: f"{f['failures']}, {f['lost_attempts']}" if f["failures"] or f["lost_attempts"] else "",
     ),
+    ("preempted attempts", lambda f: str(f["preempted_attempts"] or "")),
     ("deadlines missed", lambda f: str(f["deadline_misses"] or "")),
 )
 

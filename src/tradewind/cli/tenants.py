@@ -28,6 +28,7 @@ _COLUMNS = (
     field("weight", is_number=True),
     Column("most runs", lambda row: _whole(row["max_active_runs"]), is_number=True, is_wide=True),
     Column("most tasks", lambda row: _whole(row["max_tasks"]), is_number=True, is_wide=True),
+    Column("most machines", lambda row: _whole(row.get("max_machines")), is_number=True, is_wide=True),
     field("spent_total", "spent in all", is_number=True, is_wide=True),
 )
 Name = Annotated[str, typer.Argument(metavar="TENANT", help="Its name.")]
@@ -59,6 +60,7 @@ def set_tenant(
     weight: Annotated[float | None, typer.Option(help="How much of what is scarce it gets.")] = None,
     runs: Annotated[str | None, typer.Option(help="Most active runs; `none`: no limit.")] = None,
     tasks: Annotated[str | None, typer.Option(help="Most tasks of active runs; `none`: no limit.")] = None,
+    machines: Annotated[str | None, typer.Option(help="Most machines held at once; `none`: no limit.")] = None,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
@@ -69,7 +71,7 @@ def set_tenant(
     Examples:
 
     - `tradewind tenants set lab --budget 20 --interval 1h`
-    - `tradewind tenants set lab --budget none --runs 100`
+    - `tradewind tenants set lab --budget none --runs 100 --machines 20`
     """
     body: dict[str, Any] = {}
     if budget is not None:
@@ -79,6 +81,7 @@ def set_tenant(
     if weight is not None:
         body["weight"] = weight
     body |= _limit("max_active_runs", "--runs", runs) | _limit("max_tasks", "--tasks", tasks)
+    body |= _limit("max_machines", "--machines", machines)
     with opened_server(Where(server, profile, folder), "tenants") as backend:
         _told(backend.ask("PUT", f"/tenants/{name}", json=body), output)
 

@@ -17,9 +17,11 @@ from tradewind.sim.traces.servers import make_servers
 from tradewind.sim.traces.statistics import Figures, figures
 
 _WARM_UP = DAY
-_SPAN = {"C7": (768, 26), "C8": (768, 26), "C5": (384, 13), "C6": (384, 15)}
+_SPAN = {"C5": (384, 20), "C6": (384, 30), "C7": (384, 60), "C8": (384, 60)}
 """Servers and days that the figures of quiet clusters take to settle."""
-_USUAL = (192, 10)
+_USUAL = (256, 15)
+_BEYOND = {"C1": 4 * DAY}
+"""How long traces go on, so that intervals which begin late are seen to their end; else a month."""
 
 
 def traces(
@@ -74,7 +76,9 @@ def traces(
 def _measure(name: str, servers: int | None, length: str | None, seed: int) -> Figures:
     count, days = _SPAN.get(name, _USUAL)
     time = parse_duration(length) if length else days * DAY
-    return figures(make_servers(CLUSTERS[name], servers or count, _WARM_UP + time, seed), _WARM_UP, _WARM_UP + time)
+    begin, end = _WARM_UP, _WARM_UP + time
+    made = make_servers(CLUSTERS[name], servers or count, end + _BEYOND.get(name, 31 * DAY), seed)
+    return figures(made, begin, end)
 
 
 def _table(found: dict[str, Figures]) -> Table:

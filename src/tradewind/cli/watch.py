@@ -87,7 +87,15 @@ def _short(value: Any) -> str:
 def _words(run: Plain) -> str:
     tasks = run["tasks"]
     counts = ", ".join(f"{count:,} {state}" for state, count in tasks.items())
-    return f"{run['id']} {run['status']}: {counts}"
+    return f"{run['id']} {run['status']}: {counts}{_warning(run)}"
+
+
+def _warning(run: Plain) -> str:
+    """That a run will be late, as things stand."""
+    slack = run.get("slack")
+    if slack is None or slack >= 0 or run["ended"] is not None:
+        return ""
+    return f", will miss its deadline by {duration(-slack)}"
 
 
 def _line(run: Plain) -> str:
@@ -97,7 +105,7 @@ def _line(run: Plain) -> str:
     bar = paint("━" * full, fg="green") + paint("━" * (_WIDTH - full), dim=True)
     took = duration((run["ended"] or time.time()) - run["submitted"])
     others = ", ".join(f"{count:,} {state}" for state, count in tasks.items() if state != "done")
-    return f"{run['name']} {bar} {tasks.get('done', 0):,}/{total:,} {took} {others}"
+    return f"{run['name']} {bar} {tasks.get('done', 0):,}/{total:,} {took} {others}{paint(_warning(run), fg='red')}"
 
 
 def _show_end(run: Plain) -> None:

@@ -1,6 +1,7 @@
 """What a person sees of a run: a line of progress on a terminal, and what goes wrong as it happens."""
 
 import sys
+from collections.abc import Iterator
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Self
@@ -27,6 +28,11 @@ def say(text: str, *, is_bad: bool = False) -> None:
     """Tell the person something; above the line of progress, if there is one."""
     sys.stderr.write(f"\x1b[31m{text}\x1b[0m\n" if is_bad and sys.stderr.isatty() else f"{text}\n")
     sys.stderr.flush()
+
+
+def counted(number: int, word: str) -> str:
+    """So many of something."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 class Watching:
@@ -94,11 +100,20 @@ class Watching:
         parts = [f"{meter.finished} done", f"{running} running"]
         if demand > running:
             parts.append(f"{demand - running} waiting ({self._because(state)})")
-        parts.append(f"{len(state.machines)} machines")
+        parts.append(counted(len(state.machines), "machine"))
         cost = sum(tenant.charged - tenant.refunded for tenant in meter.tenants)
         if cost:
             parts.append(f"cost {show_money(cost)}")
-        return ", ".join(parts)
+        return ", ".join([*parts, *self._ends(state)])
+
+    def _ends(self, state: State) -> Iterator[str]:
+        """When runs with deadlines are thought to end."""
+        for run in state.runs.values():
+            if run.predicted is None or run.deadline is None or run.is_suspended:
+                continue
+            slack = run.deadline - run.predicted
+            stands = f"{show_duration(abs(slack))} {'before' if slack >= 0 else 'after'} its deadline"
+            yield f"ends in {show_duration(max(0, run.predicted - state.now))}, {stands}"
 
     def _because(self, state: State) -> str:
         first = next((unit for pool in state.all_pools for unit in pool.eligible()), None)

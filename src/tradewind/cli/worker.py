@@ -22,6 +22,9 @@ def worker(
     hook: Annotated[str, typer.Option(help="Program called with the number of slots whenever it changes.")] = "",
     folder: Annotated[Path, typer.Option(help="Where partitions work.")] = Path(".tradewind-worker"),
     grace: Annotated[float, typer.Option(min=0, help="Seconds to deliver and end when stopped.")] = 30.0,
+    reduce: Annotated[
+        bool, typer.Option("--reduce", help="With a command or function of its own, run the reducers of jobs too.")
+    ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folders of partitions that ended well.")] = False,
 ) -> None:
     """Work on divisible jobs: fetch partitions, run a process for each, report, obey scaling hints.
@@ -47,5 +50,5 @@ def worker(
     run = (sys.executable, "-m", "tradewind.worker.child", function) if function else tuple(command or ())
     token = token_file.read_text().strip()
     most = max(slots, max_slots or slots)
-    plan = Plan(server.rstrip("/"), token, slots, most, folder.resolve(), run, hook, grace, keep)
+    plan = Plan(server.rstrip("/"), token, slots, most, folder.resolve(), run, hook, grace, keep, reduce)
     run_worker(plan, lambda text: typer.echo(text, err=True))

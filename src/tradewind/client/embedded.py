@@ -11,18 +11,19 @@ from pathlib import Path
 from tradewind.client import reasons
 from tradewind.client.backend import Event, Plain
 from tradewind.client.errors import ClientError, NoServerError
-from tradewind.client.shapes import plain_attempt, plain_machine, plain_run, plain_task, running_attempt
+from tradewind.client.shapes import plain_attempt, plain_machine, plain_run, plain_task, running, running_attempts
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.control import ask
-from tradewind.live.folder import RUNS, STORE, alone_in
+from tradewind.live.folder import RUNS, alone_in, store_of
+from tradewind.live.outlook import predicted_note
 from tradewind.live.store import coding
+from tradewind.live.store.open import open_store
 from tradewind.live.store.pages import Head, Pages
 from tradewind.live.store.port import RunDetail
 from tradewind.live.store.readers import Readers
 from tradewind.live.store.rows import UnitRow
 from tradewind.live.store.sql import SqlStore
-from tradewind.live.store.sqlite import SqliteSession
-from tradewind.model.units import SECOND
+from tradewind.model.units import SECOND, Time
 
 _LOOK = 0.3
 """Seconds between looks at a run that is followed."""
@@ -39,11 +40,14 @@ class Embedded:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        file = self.folder / STORE
-        if not file.exists():
+        where = store_of(self.folder)
+        if isinstance(where, Path) and not where.exists():
             raise ClientError(f"{folder} holds no store; `tradewind run` makes one, and --folder names another")
-        self.store = SqlStore(SqliteSession(file, "strict", _PATIENCE))
-        self._readers = Readers(f"sqlite:///{file}")
+        store = open_store(where, patience=_PATIENCE)
+        if not isinstance(store, SqlStore):
+            raise ClientError(f"{folder}: its store cannot be read by anybody else")
+        self.store = store
+        self._readers = Readers(store.url)
         self._pages = Pages(self._readers)
 
     # Runs
@@ -61,7 +65,15 @@ class Embedded:
 
     def _shown(self, heads: Sequence[Head]) -> list[Plain]:
         counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
-        return [plain_run(head, counts[head.number], is_suspended=head.number in suspended) for head in heads]
+        return [
+            plain_run(head, counts[head.number], is_suspended=head.number in suspended, predicted=self._predicted(head))
+            for head in heads
+        ]
+
+    def _predicted(self, head: Head) -> Time | None:
+        """When a run is thought to end."""
+        is_over = head.ended is not None or head.deadline is None
+        return None if is_over else self._pages.note(predicted_note(head.number))
 
     def run(self, id: str) -> Plain:
         """A run with its parameters and failures."""
@@ -102,8 +114,8 @@ class Embedded:
         raise ClientError(f"there is no run {id!r} in {self.folder}; `tradewind list` shows those there are")
 
     def _suspended(self) -> set[int]:
-        statement = "SELECT name FROM notes WHERE name LIKE 'suspended/%' AND value = 'true'"
-        return {int(name.partition("/")[2]) for (name,) in self._pages.fetch(statement)}
+        statement = "SELECT name FROM notes WHERE name LIKE :name AND value = 'true'"
+        return {int(name.partition("/")[2]) for (name,) in self._pages.fetch(statement, name="suspended/%")}
 
     # Tasks and attempts
 
@@ -122,16 +134,13 @@ class Embedded:
         return plain_task(head.id, self._unit(head, task))
 
     def attempts(self, run: str, task: int) -> list[Plain]:
-        """The attempts of a task, the one that runs included."""
+        """The attempts of a task, those that run included."""
         head = self._head(run)
         unit = self._unit(head, task)
         rows = self._pages.attempts(head.number, task)
-        machines = [row.machine for row in rows] + ([] if unit.machine is None else [unit.machine])
+        machines = [row.machine for row in rows] + [machine for _, machine, _ in running(unit)]
         kinds = self._pages.machine_kinds(machines)
-        found = [plain_attempt(head.id, row, kinds) for row in rows]
-        if unit.state == UnitState.RUNNING:
-            found.append(running_attempt(head.id, unit, kinds))
-        return found
+        return [plain_attempt(head.id, row, kinds) for row in rows] + running_attempts(head.id, unit, kinds)
 
     def _unit(self, head: Head, number: int) -> UnitRow:
         found = self._pages.unit(head.number, number)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tradewind.core.transitions import MachineState, UnitState
+from tradewind.live.outlook import outlook
 from tradewind.live.store.pages import Head
 from tradewind.live.store.rows import AttemptRow, MachineRow, UnitRow
 from tradewind.model.units import Time, in_seconds
@@ -16,7 +17,7 @@ def moment(at: Time | None) -> float | None:
     return None if at is None else in_seconds(at)
 
 
-def plain_run(head: Head, counts: Mapping[int, int], *, is_suspended: bool) -> Plain:
+def plain_run(head: Head, counts: Mapping[int, int], *, is_suspended: bool, predicted: Time | None) -> Plain:
     """A run."""
     return {
         "id": head.id,
@@ -27,7 +28,7 @@ def plain_run(head: Head, counts: Mapping[int, int], *, is_suspended: bool) -> P
         "priority": head.priority,
         "submitted": moment(head.submitted),
         "ended": moment(head.ended),
-        "deadline": moment(head.deadline),
+        **outlook(head, predicted),
         "tasks": {UnitState(state).name.lower(): count for state, count in sorted(counts.items()) if count},
     }
 
@@ -42,6 +43,7 @@ def plain_task(run: str, unit: UnitRow) -> Plain:
         "attempts": unit.attempt,
         "failures": unit.failures,
         "lost": unit.lost,
+        "preempted": unit.preempted,
         "machine": unit.machine,
         "started": moment(unit.started),
         "ended": moment(unit.ended),
@@ -67,21 +69,32 @@ def plain_attempt(run: str, row: AttemptRow, kinds: Mapping[int, str]) -> Plain:
     }
 
 
-def running_attempt(run: str, unit: UnitRow, kinds: Mapping[int, str]) -> Plain:
-    """The attempt of a task that runs."""
-    return {
-        "run": run,
-        "task": unit.number,
-        "attempt": unit.attempt,
-        "machine": unit.machine,
-        "machine_type": None if unit.machine is None else kinds.get(unit.machine),
-        "started": moment(unit.started),
-        "ended": None,
-        "outcome": "running",
-        "reason": "",
-        "cpu": 0.0,
-        "memory": 0,
-    }
+def running(unit: UnitRow) -> list[tuple[int, int, Time]]:
+    """Number, machine and start of the attempts of a task that run."""
+    if unit.state != UnitState.RUNNING or unit.machine is None:
+        return []
+    several = (unit.progress or {}).get("running")
+    return several or [(unit.attempt, unit.machine, unit.started or 0)]
+
+
+def running_attempts(run: str, unit: UnitRow, kinds: Mapping[int, str]) -> list[Plain]:
+    """The attempts of a task that run."""
+    return [
+        {
+            "run": run,
+            "task": unit.number,
+            "attempt": number,
+            "machine": machine,
+            "machine_type": kinds.get(machine),
+            "started": moment(started),
+            "ended": None,
+            "outcome": "running",
+            "reason": "",
+            "cpu": 0.0,
+            "memory": 0,
+        }
+        for number, machine, started in running(unit)
+    ]
 
 
 def plain_machine(row: MachineRow) -> Plain:

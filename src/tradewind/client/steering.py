@@ -40,6 +40,7 @@ def _cancel(store: Store, detail: RunDetail, changes: Changes) -> None:
             ended=now,
             results=unit.results,
             message="the run was cancelled",
+            preempted=unit.preempted,
         )
         for unit in detail.units
         if not IS_ENDED[unit.state]
@@ -58,5 +59,5 @@ def folder_of(folder: Path, detail: RunDetail, unit: UnitRow, attempt: int) -> P
     job = Job(detail.run.id, decode(detail.run.document), detail.run.parameters, folder / detail.run.id)
     if unit.tasks is not None:
         chain = decode(unit.tasks)
-        job.chains[chain.id] = chain
+        job.chains.replace(chain)
     return Path(job.folder_of(unit.chain, attempt))

@@ -6,16 +6,16 @@ What no longer fits is dropped, and what budget or limits do not allow is cut, e
 from collections.abc import Callable
 from typing import cast
 
-from tradewind.core.ledger import first_charge, first_periods, paid_back, worth
-from tradewind.core.machines import BUSY, IDLE, Fleet, Kind, Machine, covers
+from tradewind.core.ledger import first_charge, first_periods, paid_back, paid_back_for_size, paid_for, worth
+from tradewind.core.machines import BUSY, IDLE, Fleet, Kind, Machine, covers, minus
 from tradewind.core.pool import Pool
 from tradewind.core.sharing import to_be_drained
 from tradewind.core.state import State
 from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, MachineState, MachineStep, UnitState, UnitStep
-from tradewind.core.work import READY, Unit
+from tradewind.core.work import READY, RUNNING, Attempt, Unit
 from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Predicted, Refunded, Release, Start
-from tradewind.model.units import Duration, Money, show_money
-from tradewind.policies.protocol import Drain, Foresee, Place, Rent, Return, Scaling
+from tradewind.model.units import Duration, Money, Time, show_money
+from tradewind.policies.protocol import Copy, Drain, Foresee, Placing, Rent, Return, Scaling
 
 _start = Start._make  # faster than naming the fields, and most commands are of this kind
 _STARTED = int(UNIT_TABLE[UnitState.READY, UnitStep.START])
@@ -47,7 +47,7 @@ class Admission:
         else:
             self._drain(action)
 
-    def place(self, action: Place) -> None:
+    def place(self, action: Placing) -> None:
         """Start a unit, if it is still ready and the machine has room for it."""
         unit: Unit = action.unit  # type: ignore[assignment]  # the core's own, seen through the protocol
         machine: Machine = action.machine  # type: ignore[assignment]
@@ -59,19 +59,54 @@ class Admission:
             or machine.kind not in need.kinds
             or not covers(machine.free, need.demand)
         ):
-            self._drop(action, f"unit {unit.id} on machine {machine.id}")
+            if type(action) is Copy:
+                self._copy(action, unit, machine)
+            else:
+                self._drop(action, f"unit {unit.id} on machine {machine.id}")
             return
         machine.fleet.occupy(machine, need.demand)
+        self._start(unit, machine)
+
+    def line_up(self, unit: Unit, machine: Machine) -> None:
+        """Start a unit on a machine that has no room for it yet, and begins it once it has."""
+        machine.free = minus(machine.free, unit.need.demand)
+        self._start(unit, machine)
+
+    def _start(self, unit: Unit, machine: Machine) -> None:
         machine.state = _OCCUPIED
         machine.running[unit.id] = unit
         machine.pool.dequeue(unit)
         unit.state = _STARTED
-        unit.attempt += 1
+        unit.attempt = unit.last = unit.last + 1
         unit.machine = machine
         unit.started = now = self._state.now
         if unit.attempt == 1:
             self._on_first(unit)
         self.out.append(_start((now, self.cause, unit.id, unit.attempt, machine.id)))
+
+    def _copy(self, action: Copy, unit: Unit, machine: Machine) -> None:
+        """Start another attempt of a unit that runs, on another machine; what saves its progress has one place to."""
+        need = unit.need
+        if (
+            unit.state != RUNNING
+            or unit.checkpoint is not None
+            or unit.run.is_stopping
+            or unit.run.is_suspended
+            or not machine.is_up
+            or machine.pool is not unit.run.pool
+            or machine.kind not in need.kinds
+            or unit.id in machine.running
+            or not covers(machine.free, need.demand)
+        ):
+            self._drop(action, f"a copy of unit {unit.id} on machine {machine.id}")
+            return
+        machine.fleet.occupy(machine, need.demand)
+        machine.state = _OCCUPIED
+        machine.running[unit.id] = unit
+        unit.last += 1
+        now = self._state.now
+        unit.copies = (*unit.copies, Attempt(unit.last, machine, now))
+        self.out.append(_start((now, self.cause, unit.id, unit.last, machine.id)))
 
     def release(self, machine: Machine, because: str) -> None:
         """Give back a machine that runs nothing."""
@@ -98,11 +133,27 @@ class Admission:
     def renew(self, machine: Machine) -> None:
         """Pay for another period."""
         self._charge(machine, machine.kind.type.price, 1)
+        if machine.kind.type.core_price and not machine.is_booting:
+            self._pay_back_for_size(machine, self._state.now)
+
+    def note_size(self, machine: Machine) -> None:
+        """A machine is about to have another size."""
+        if not machine.is_booting:
+            machine.measure(self._state.now)
+
+    def _pay_back_for_size(self, machine: Machine, until: Time) -> None:
+        machine.measure(until)
+        due = paid_back_for_size(machine.kind.type, machine.lacking, machine.acquired, machine.paid_until)
+        self._refund(machine, due - machine.returned)
+        machine.returned = due
 
     def pay_back(self, machine: Machine) -> None:
         """Pay back what was charged for a machine beyond its use until now."""
         kind = machine.kind.type
-        self._refund(machine, paid_back(kind, machine.acquired, machine.paid_until, self._state.now))
+        times = machine.acquired, machine.paid_until, self._state.now
+        self._refund(machine, paid_back(kind, *times))
+        if kind.core_price:
+            self._pay_back_for_size(machine, paid_for(kind, *times))
 
     def refund_all(self, machine: Machine) -> None:
         """Pay back all that was charged for a machine."""
@@ -121,7 +172,7 @@ class Admission:
         granted = max(0, min(action.number, room, affordable))
         if granted < action.number:
             because = (
-                f"only {max(0, room)} of {kind.type.limit} machines are left"
+                self._why_no_room(pool, kind, max(0, room))
                 if room <= affordable
                 else f"{show_money(max(0, available))} of the budget is left, and each takes {show_money(price)}"
             )
@@ -135,9 +186,16 @@ class Admission:
         room = kind.type.limit - kind.held
         quota = pool.tenant.machines
         if quota is not None:
-            room = min(room, quota - sum(len(fleet.machines) for fleet in pool.fleets))
+            room = min(room, quota - pool.held)
         claims = self._state.claims.get(kind.index)
         return room if claims is None else claims.allowance(pool, len(pool.fleets[kind.index].machines), room)
+
+    @staticmethod
+    def _why_no_room(pool: Pool, kind: Kind, room: int) -> str:
+        quota = pool.tenant.machines
+        if quota is not None and quota - pool.held <= room:
+            return f"{pool.tenant.name} holds {pool.held} of the {quota} machines that it may"
+        return f"only {room} of {kind.type.limit} machines are left"
 
     def make_way(self, quantum: Duration) -> None:
         """Drain machines of tenants with more than their share for those with less."""
@@ -195,6 +253,7 @@ class Admission:
         run = self._state.runs.get(action.run.id)
         if run is not None:
             now, tenant, finish = self._state.now, run.pool.index, action.finish
+            run.predicted = finish
             slack = None if run.deadline is None else run.deadline - finish
             self.out.append(Predicted(now, self.cause, run.id, tenant, finish, slack, action.because))
 
@@ -212,5 +271,5 @@ class Admission:
             machine.pool.account.refunded += amount
             self.out.append(Refunded(self._state.now, self.cause, machine.id, machine.pool.index, amount))
 
-    def _drop(self, action: Place | Return | Drain, what: str) -> None:
+    def _drop(self, action: Placing | Return | Drain, what: str) -> None:
         self.out.append(Dropped(self._state.now, self.cause, what, f"stale decision: {action.because}"))

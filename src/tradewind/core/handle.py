@@ -17,7 +17,6 @@ from tradewind.core.work_events import WorkEvents
 from tradewind.model.command import Command, Wake
 from tradewind.model.event import (
     Broken,
-    BudgetChanged,
     Cancelled,
     Closed,
     Event,
@@ -60,7 +59,6 @@ class Core(WorkEvents):
             MachineUnwanted: self._machine_unwanted,
             Finished: self._finished,
             Failed: self._failed,
-            BudgetChanged: self._budget_changed,
             TenantChanged: self._tenant_changed,
             Closed: self._closed,
             Timer: self._timer,
@@ -76,8 +74,10 @@ class Core(WorkEvents):
         if self._ended:
             self._forget_ended()
         self._handlers[type(event)](event)
-        if state.newly_ready or state.newly_vacant or self._has_scaled:
+        if state.newly_ready or state.newly_vacant or self._must_place:
             self._place()
+        if self._ended_on is not None:
+            self._line_up()
         if not self._ticking:
             self._tick_from(state.now)
         alarms = self._alarms

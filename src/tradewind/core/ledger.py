@@ -4,6 +4,9 @@ Money is reserved when a machine is acquired and again each time its billing per
 *every* stretch of time as long as the tenant's interval, wherever it begins: what the machines now held can cost in
 such a stretch, plus what was charged within the last one for machines already gone, never exceeds the budget. So a
 renewal can only fail when the budget itself has been lowered. Each operation takes O(log n).
+
+A machine that may shrink is reserved for at its full size, for it may grow at any time; what its missing cores were
+worth is paid back when a period ends or the machine goes, exactly, however often the size has changed in between.
 """
 
 from collections.abc import Iterable
@@ -96,5 +99,18 @@ def paid_back(type: MachineType, acquired: Time, paid_until: Time, now: Time) ->
     """What is paid back for a machine released now."""
     if type.billing.rounding is None:
         return 0
-    unused = paid_until - acquired - type.billing.used(now - acquired)
-    return max(0, unused * type.price // type.billing.period)
+    unused = paid_until - paid_for(type, acquired, paid_until, now)
+    return unused * type.price // type.billing.period
+
+
+def paid_for(type: MachineType, acquired: Time, paid_until: Time, now: Time) -> Time:
+    """Up to when a machine released now has to be paid for."""
+    if type.billing.rounding is None:
+        return paid_until
+    return min(paid_until, acquired + type.billing.used(now - acquired))
+
+
+def paid_back_for_size(type: MachineType, lacking: int, acquired: Time, paid_until: Time) -> Money:
+    """What is paid back in all for cores that a machine lacked, each times for how long; never more than was paid."""
+    paid = (paid_until - acquired) // type.billing.period * type.price
+    return min(paid, lacking * type.core_price // type.billing.period)

@@ -23,7 +23,8 @@ from tradewind.model.command import (
     Refunded,
     Start,
 )
-from tradewind.model.event import Event, Extended, Failed, Finished, Submitted
+from tradewind.model.event import Event, Extended, Failed, Finished, Submitted, TenantChanged
+from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, UNIT
 
 Record = Event | Command
@@ -55,6 +56,8 @@ class Encoder:
     def encode(self, record: Record) -> dict[str, Any]:
         """One record as plain values."""
         kind: type = type(record)
+        if kind is Start or kind is Finished:
+            return self._brief(record)  # type: ignore[arg-type]
         name, fields, translated = _shape(kind)
         plain: dict[str, Any] = {"at": record.at / SECOND, "event": name}
         plain.update(zip(fields, record[1:], strict=True))
@@ -64,10 +67,22 @@ class Encoder:
             plain["failure"] = plain.pop("cause")  # elsewhere a cause is the number of an event
         if isinstance(record, Extended):
             plain["added"] = [task.id for task in record.tasks]
+        if isinstance(record, TenantChanged):
+            plain |= _tenant(record.tenant)
         if kind in _NAMED_TASKS:
             unit = self._state.units.get(plain["unit"])
             if unit is not None:  # a late report may speak of a run that is over
                 plain["run"], plain["task"] = unit.run.id, unit.task.id
+        return plain
+
+    def _brief(self, record: Start | Finished) -> dict[str, Any]:
+        """The same for what happens to every attempt, and so is most of a log."""
+        at, number, unit, attempt, machine = record
+        name, source = ("start", "cause") if type(record) is Start else ("finished", "seq")
+        plain = {"at": at / SECOND, "event": name, source: number, "unit": unit, "attempt": attempt, "machine": machine}
+        found = self._state.units.get(unit)
+        if found is not None:  # a late report may speak of a run that is over
+            plain["run"], plain["task"] = found.run.id, found.task.id
         return plain
 
     def _plain(self, kind: type, name: str, value: Any) -> Any:
@@ -84,6 +99,16 @@ class Encoder:
         return len(value) if kind is Extended and name == "tasks" else value
 
 
+def _tenant(tenant: Tenant) -> dict[str, Any]:
+    return {
+        "tenant": tenant.name,
+        "budget": None if tenant.budget is None else tenant.budget / UNIT,
+        "interval": tenant.interval / SECOND,
+        "weight": tenant.weight,
+        "machines": tenant.machines,
+    }
+
+
 @cache
 def _shape(kind: type) -> tuple[str, Sequence[str], Sequence[str]]:
     """A kind of record: its name, its fields after the time, and those among them that are not kept as they are."""
@@ -92,6 +117,7 @@ def _shape(kind: type) -> tuple[str, Sequence[str], Sequence[str]]:
         field
         for field in fields
         if field in _SCALES
+        or field == "amounts"
         or (field == "tenant" and kind in _NAMED_TENANTS)
         or (field == "kind" and kind in _NAMED_KINDS)
         or (kind is Submitted and field == "workflow")

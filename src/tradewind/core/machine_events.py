@@ -1,7 +1,6 @@
 """Events about machines and money: they come up, fail to, vanish, and their paid time ends."""
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 
 from tradewind.core.machines import BUSY, DRAINING, Machine, covers, minus, plus
 from tradewind.core.transitions import MACHINE_TABLE, MachineState, MachineStep, UnitStep
@@ -9,7 +8,6 @@ from tradewind.core.turn import Turn
 from tradewind.core.work import Run, Unit
 from tradewind.model.command import Eligible, Kill
 from tradewind.model.event import (
-    BudgetChanged,
     MachineFailed,
     MachineLost,
     MachineReady,
@@ -19,6 +17,7 @@ from tradewind.model.event import (
 )
 
 SHRUNK = "the machine has shrunk"
+BEATEN = "another attempt was faster"
 _VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 
 
@@ -31,6 +30,7 @@ class MachineEvents(Turn, ABC):
             self._stale(event)
             return
         machine.move(MachineStep.BOOT)
+        self.state.learn_lag(machine)
         machine.expected = machine.idle_since = machine.changed = self.state.now
         machine.fleet.offer(machine)
         self.state.unsettle(machine.pool)
@@ -76,6 +76,7 @@ class MachineEvents(Turn, ABC):
         before = machine.capacity
         if capacity == before:
             return
+        self._admission.note_size(machine)
         machine.capacity = capacity
         machine.free = plus(machine.free, minus(capacity, before))
         if machine.is_booting:
@@ -95,6 +96,7 @@ class MachineEvents(Turn, ABC):
         units: list[Unit] = []
         if min(machine.free) >= 0:
             return units
+        _put_first(machine)
         by_age = sorted(machine.running.values(), key=lambda unit: (unit.started, unit.id))
         for unit in by_age if self.policy.kill == "oldest" else reversed(by_age):
             if min(machine.free) >= 0:
@@ -127,6 +129,7 @@ class MachineEvents(Turn, ABC):
 
     def _give_up(self, machine: Machine, because: str) -> None:
         """Give back a machine with what runs on it, which has to run elsewhere."""
+        _put_first(machine)
         for unit in machine.running.values():
             self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, because))
         units = self._evict(machine)
@@ -135,6 +138,7 @@ class MachineEvents(Turn, ABC):
 
     def _evict(self, machine: Machine) -> list[Unit]:
         """Take everything off a machine that is about to go."""
+        _put_first(machine)
         units = list(machine.running.values())
         for unit in units:
             self._vacate(unit, offer=False)
@@ -146,7 +150,9 @@ class MachineEvents(Turn, ABC):
             run = unit.run
             unit.lost += not is_preempted
             unit.preempted += is_preempted
-            if run.is_stopping:
+            if unit.copies:
+                self._run_on(unit)
+            elif run.is_stopping:
                 unit.move(UnitStep.CANCEL)
                 self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
                 self._leave(run, 1)
@@ -155,6 +161,23 @@ class MachineEvents(Turn, ABC):
             else:
                 unit.move(UnitStep.PREEMPT if is_preempted else UnitStep.LOSE)
                 self._requeue(unit)
+
+    def _run_on(self, unit: Unit) -> None:
+        """Of a unit that has lost one of several attempts the others go on."""
+        first, *rest = unit.copies
+        unit.attempt, unit.machine, unit.started = first
+        unit.copies = tuple(rest)
+        self.state.newly_thin.append(unit)
+        self._must_place = True
+
+    def _end_copies(self, unit: Unit, because: str) -> None:
+        """Kill what runs of a unit besides its first attempt."""
+        now, cause = self.state.now, self._cause
+        copies, unit.copies = unit.copies, ()
+        for each in copies:
+            self._out.append(Kill(now, cause, unit.id, each.number, each.machine.id, because, is_urgent=True))
+            unit.machine = each.machine
+            self._vacate(unit)
 
     def _requeue(self, unit: Unit) -> None:
         pool = unit.run.pool
@@ -185,21 +208,13 @@ class MachineEvents(Turn, ABC):
             machine.state = _VACATED
         else:
             machine.free = plus(machine.free, unit.need.demand)
-        if offer:
+        if offer and machine.free[0] > 0:  # else what was lined up takes its place
             machine.fleet.offer(machine)
             state = self.state
             if not machine.pool.is_unsettled:
                 state.unsettle(machine.pool)
             state.newly_vacant.append(machine)
         return machine
-
-    def _budget_changed(self, event: BudgetChanged) -> None:
-        pool = self.state.by_name.get(event.tenant)
-        if pool is None:
-            self._stale(event)
-            return
-        pool.tenant = replace(pool.tenant, budget=event.budget)
-        pool.account.budget = event.budget
 
     def _tenant_changed(self, event: TenantChanged) -> None:
         tenant = event.tenant
@@ -229,3 +244,10 @@ class MachineEvents(Turn, ABC):
     @abstractmethod
     def _give_up_on(self, unit: Unit) -> None:
         """A unit has failed for good."""
+
+
+def _put_first(machine: Machine) -> None:
+    """Of all units on a machine, make the attempts that run there the first."""
+    for unit in machine.running.values():
+        if unit.copies and (attempt := unit.on(machine.id)) is not None:
+            unit.lead(attempt)

@@ -6,15 +6,16 @@ O(log machines) for each group, and a demand that found none is not looked for a
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from operator import add, ge, sub
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
 from tradewind.core.work import Unit
-from tradewind.model.machine import MachineType, Market
+from tradewind.model.machine import BootLag, MachineType, Market
 from tradewind.model.requirement import Amounts
-from tradewind.model.units import Duration, Time
+from tradewind.model.units import Duration, Money, Time
 from tradewind.policies import protocol
 
 if TYPE_CHECKING:
@@ -32,21 +33,37 @@ _ID_MASK = (1 << _ID_BITS) - 1
 class Kind:
     """A machine type, numbered, and how many machines of it are held by anybody."""
 
-    __slots__ = ("_dimensions", "capacity", "held", "index", "is_firm", "type")
+    __slots__ = ("_dimensions", "capacity", "configured", "cores", "held", "index", "is_firm", "type")
 
     def __init__(self, index: int, type: MachineType, dimensions: Sequence[str]) -> None:
         self._dimensions = dimensions
         self.index = index
+        self.configured = type
+        """What drivers rent."""
         self.type = type
+        """What policies see: the same, with the boot lag as it is thought to be."""
+        if type.boot.declared is not None:
+            self.expect_lag(type.boot.declared)
         self.is_firm = type.market is Market.ON_DEMAND
         """Whether its machines neither change in size nor are taken back."""
         self.capacity = self.with_amounts(type.amounts)
+        self.cores = 1 + dimensions.index("cpus") if "cpus" in dimensions else None
+        """Where cores stand in capacities."""
         self.held = 0
+
+    def expect_lag(self, lag: Duration) -> None:
+        """Machines of this kind are thought to come up so long after they are asked for, from now on."""
+        if lag != self.type.boot.mean:
+            self.type = replace(self.type, boot=BootLag(lag, self.type.boot.deviation))
 
     def with_amounts(self, amounts: Amounts) -> Vector:
         """The capacity of a machine of this kind that offers these amounts."""
         offered = dict(amounts)
         return (self.type.slots, *(offered.get(name, 0) for name in self._dimensions))
+
+    def amounts(self, capacity: Vector) -> Amounts:
+        """The amounts in a capacity."""
+        return tuple((name, count) for name, count in zip(self._dimensions, capacity[1:], strict=True) if count)
 
 
 class Machine:
@@ -63,9 +80,12 @@ class Machine:
         "id",
         "idle_since",
         "kind",
+        "lacking",
         "paid_until",
         "pool",
+        "returned",
         "running",
+        "sized",
         "state",
     )
 
@@ -84,6 +104,12 @@ class Machine:
         self.expected = expected
         self.paid_until = acquired
         self.idle_since = acquired
+        self.sized = acquired
+        """Up to when it was added up what it lacks; before it is up it has the size with which it comes up."""
+        self.lacking = 0
+        """Cores that it had less than its type, each times for how long."""
+        self.returned: Money = 0
+        """What was paid back for them."""
 
     @property
     def is_idle(self) -> bool:
@@ -100,9 +126,25 @@ class Machine:
         """Whether work can be started on it."""
         return self.state == IDLE or self.state == BUSY
 
+    @property
+    def amounts(self) -> Amounts:
+        """What it offers now."""
+        return self.kind.amounts(self.capacity)
+
+    def measure(self, until: Time) -> None:
+        """Add up what it lacks of its type, as if it kept its present size until a time."""
+        place = self.kind.cores
+        if place is not None and until > self.sized:
+            self.lacking += max(0, self.kind.capacity[place] - self.capacity[place]) * (until - self.sized)
+            self.sized = until
+
     def fits(self, demand: Vector) -> bool:
         """Whether what is free suffices."""
         return covers(self.free, demand)
+
+    def holds(self, demand: Vector) -> int:
+        """How many units of a demand it can run at once."""
+        return min(have // want for have, want in zip(self.capacity, demand, strict=True) if want)
 
     def has_room_for(self, unit: protocol.Unit) -> bool:
         """Whether it is up and what is free on it suffices for a unit."""

@@ -28,13 +28,13 @@ from tradewind.model.command import (
     Start,
 )
 from tradewind.model.event import (
-    BudgetChanged,
     Failed,
     Finished,
     MachineFailed,
     MachineLost,
     MachineReady,
     MachineResized,
+    TenantChanged,
 )
 from tradewind.model.machine import NO_LIMIT
 from tradewind.model.tenant import Tenant
@@ -163,7 +163,7 @@ class Meter:
             Charged: self._charged,
             Refunded: self._refunded,
             Cut: self._cut,
-            BudgetChanged: self._budget_changed,
+            TenantChanged: self._tenant_changed,
         }
 
     @property
@@ -232,7 +232,8 @@ class Meter:
             self.tenants[self._places[record.machine][0]].gap.change(record.at, -1, 0)
 
     def _failed(self, record: Failed) -> None:
-        self.failures += self._stop(record.at, record.machine, record.unit, record.attempt)
+        was_running = self._stop(record.at, record.machine, record.unit, record.attempt)
+        self.failures += was_running and record.cause != "returned"  # that one has not even begun
 
     def _kill(self, record: Kill) -> None:
         is_running = self._stop(record.at, record.machine, record.unit, record.attempt)
@@ -299,10 +300,10 @@ class Meter:
     def _refunded(self, record: Refunded) -> None:
         self.tenants[record.tenant].refunded += record.amount
 
-    def _budget_changed(self, record: BudgetChanged) -> None:
+    def _tenant_changed(self, record: TenantChanged) -> None:
         for meter in self.tenants:
-            if meter.tenant.name == record.tenant:
-                meter.changes.append((record.at, record.budget))
+            if meter.tenant.name == record.tenant.name:
+                meter.changes.append((record.at, record.tenant.budget))
 
     def _cut(self, _record: Cut) -> None:
         self.cuts += 1

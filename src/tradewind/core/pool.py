@@ -79,6 +79,11 @@ class Pool:
         else:
             self._spent[index] += 1
 
+    @property
+    def held(self) -> int:
+        """How many machines it holds."""
+        return sum(len(fleet.machines) for fleet in self.fleets)
+
     def waiting(self) -> list[Need]:
         """Needs of which units may be ready, in no special order."""
         return [self.needs[index] for index in self.queues]

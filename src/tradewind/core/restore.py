@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from tradewind.core.handle import Core
 from tradewind.core.machines import BOOTING, BUSY, IDLE, Machine, minus
-from tradewind.core.work import CANCELLED, DELAYED, DONE, FAILED, READY, RUNNING, WAITING, Run, Unit
-from tradewind.model.units import Money, Time
+from tradewind.core.work import CANCELLED, DELAYED, DONE, FAILED, READY, RUNNING, WAITING, Attempt, Run, Unit
+from tradewind.model.requirement import Amounts
+from tradewind.model.units import Duration, Money, Time
 from tradewind.model.workflow import Task
 
 _ENDED = (DONE, FAILED, CANCELLED)
@@ -29,6 +30,10 @@ class UnitWas(NamedTuple):
     lost: int = 0
     machine: int | None = None
     started: Time = 0
+    preempted: int = 0
+    kept: Duration = 0
+    running: Sequence[tuple[int, int, Time]] = ()
+    """Number, machine and start of all attempts that ran, if not just the last one."""
 
 
 class RunWas(NamedTuple):
@@ -56,6 +61,11 @@ class MachineWas(NamedTuple):
     acquired: Time
     expected: Time
     paid_until: Time
+    amounts: Amounts | None = None
+    """What it offered; None: what its type does."""
+    lacking: int = 0
+    sized: Time | None = None
+    returned: Money = 0
 
 
 class Spent(NamedTuple):
@@ -99,6 +109,10 @@ def _restore_machine(core: Core, was: MachineWas) -> None:
     machine = Machine(was.number, fleet, was.acquired, was.expected)
     machine.state = IDLE if was.is_up else BOOTING
     machine.paid_until = was.paid_until
+    if was.amounts is not None:
+        machine.capacity = machine.free = machine.kind.with_amounts(was.amounts)
+    machine.lacking, machine.returned = was.lacking, was.returned
+    machine.sized = machine.acquired if was.sized is None else was.sized
     machine.idle_since = state.now
     state.machines[machine.id] = machine
     fleet.join(machine, state.now)
@@ -120,7 +134,9 @@ def restore_run(core: Core, was: RunWas) -> None:
         unit = Unit(row.number, run, row.task, state.need(row.task.requirement), len(unfinished))
         for parent in unfinished:
             parent.adopt(unit)
-        unit.attempt, unit.lost, unit.started = row.attempt, row.lost, row.started
+        unit.attempt = unit.last = row.attempt
+        unit.lost, unit.preempted, unit.kept, unit.started = row.lost, row.preempted, row.kept, row.started
+        unit.checkpoint = unit.checkpoint or core.policy.checkpoint
         if row.failures:
             unit.failures = {"error": row.failures}
         unit.state = row.state if row.state in _ENDED else WAITING
@@ -130,13 +146,8 @@ def restore_run(core: Core, was: RunWas) -> None:
     run.left = sum(not unit.is_ended for unit in units)
     state.runs[run.id] = pool.runs[run.id] = run
     for unit, row in zip(units, was.units, strict=True):
-        machine = state.machines.get(row.machine) if row.machine is not None else None
-        if row.state == RUNNING and machine is not None:
-            unit.state = RUNNING
-            unit.machine = machine
-            machine.running[unit.id] = unit
-            machine.free = minus(machine.free, unit.need.demand)
-            machine.state = BUSY
+        if row.state == RUNNING:
+            _restore_attempts(core, unit, row)
     if any(unit.state == FAILED for unit in units):
         _doom(run)
     for unit in units:
@@ -151,6 +162,23 @@ def restore_run(core: Core, was: RunWas) -> None:
             pool.enqueue(unit, core.policy.placer.rank(unit))
             state.newly_ready.append(unit)
             state.unsettle(pool)
+
+
+def _restore_attempts(core: Core, unit: Unit, row: UnitWas) -> None:
+    """Let those attempts of a unit run on whose machines are held."""
+    machines = core.state.machines
+    running = row.running or (() if row.machine is None else ((row.attempt, row.machine, row.started),))
+    attempts = [Attempt(number, machines[where], at) for number, where, at in running if where in machines]
+    if not attempts:
+        return
+    unit.state = RUNNING
+    unit.attempt, unit.machine, unit.started = attempts[0]
+    unit.copies = tuple(attempts[1:])
+    for attempt in attempts:
+        machine = attempt.machine
+        machine.running[unit.id] = unit
+        machine.free = minus(machine.free, unit.need.demand)
+        machine.state = BUSY
 
 
 def _doom(run: Run) -> None:

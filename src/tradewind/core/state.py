@@ -1,11 +1,13 @@
 """The state of the core, which is also the view that policies get of it."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
+from typing import Any, cast
 
+from tradewind.core.estimates import Learned
 from tradewind.core.ledger import worth
+from tradewind.core.lineup import Lineup
 from tradewind.core.machines import Kind, Machine
 from tradewind.core.pool import Pool
 from tradewind.core.sharing import Claims, claims_on
@@ -60,16 +62,20 @@ class State:
         self.is_closed = False
         self.quantum: Duration | None = None
         """After how long a machine makes way for a tenant with less than its share; None: never."""
+        self.lineup: Lineup | None = None
+        """Lines up brief work on machines that are full; None: nothing is."""
         self.claims: dict[int, Claims] = {}
         """By number of their kind: who waits for a turn."""
         self.newly_ready: list[Unit] = []
         self.newly_vacant: list[Machine] = []
+        self.newly_thin: list[Unit] = []
         self.newly_changed: list[protocol.Change] = []
         self.turn: tuple[Pool, ...] = ()
         self._unsettled: list[Pool] = []
         self._estimator = estimator
-        self.learn: Learn | None = getattr(estimator, "learn", None)
-        """Told of each unit that finishes, where it ran and for how long, if estimates are learned."""
+        self.learned = estimator if isinstance(estimator, Learned) else None
+        """Told of each unit that finishes and each machine that comes up, if estimates are learned."""
+        self.learn: Learn | None = self.learned.learn if self.learned is not None else None
         self.phase = phase
         for tenant in tenants:
             self.add_pool(tenant)
@@ -95,6 +101,10 @@ class State:
     def freed(self) -> Sequence[Unit]:
         """Units that have become ready since the placer was last asked."""
         return self.newly_ready
+
+    def thinned(self) -> Sequence[Unit]:
+        """Units that have lost one of several attempts since the placer was last asked, and run on."""
+        return self.newly_thin
 
     def vacated(self) -> Sequence[Machine]:
         """Machines that have gained room since the placer was last asked."""
@@ -122,6 +132,24 @@ class State:
         return left(mine, its, self._estimator(mine, its))
 
     # What the core does with it
+
+    def recall(self, saved: Mapping[str, Any]) -> None:
+        """Go on from what was learned before."""
+        if self.learned is not None:
+            self.learned.load(saved)
+            for kind in self.kinds:
+                self._expect_lag(kind)
+
+    def learn_lag(self, machine: Machine) -> None:
+        """A machine has come up."""
+        if self.learned is not None:
+            self.learned.learn_lag(machine.kind.configured, self.now - machine.acquired)
+            self._expect_lag(machine.kind)
+
+    def _expect_lag(self, kind: Kind) -> None:
+        lag = self.learned.lag(kind.configured) if self.learned is not None else None
+        if lag is not None:
+            kind.expect_lag(lag)
 
     def add_pool(self, tenant: Tenant) -> None:
         """There is another tenant."""
@@ -151,6 +179,8 @@ class State:
         self.newly_vacant.clear()
         if self.newly_changed:
             self.newly_changed.clear()
+        if self.newly_thin:
+            self.newly_thin.clear()
 
     def need(self, requirement: Requirement) -> Need:
         """The number under which a requirement is known, given at first sight."""

@@ -28,7 +28,10 @@ class Turn:
         self._cause = 0
         self._alarms: list[tuple[Time, int, int]] = []
         self._admission = Admission(state, self.expect_renewal, self.expect_expiry)
-        self._has_scaled = False
+        self._must_place = False
+        """Whether the placer is asked although nothing is ready or vacant that was not."""
+        self._ended_on: Machine | None = None
+        """Where a unit has just ended, if work is lined up."""
         self._ended: list[Run] = []
         """Runs that ended with the last event; only then they forget their units."""
         self._armed: Time | None = None
@@ -56,8 +59,10 @@ class Turn:
     def _scale(self) -> None:
         """Ask the policy what to rent and return."""
         state = self.state
+        if state.is_closed and not state.runs:
+            return  # there is nothing left to rent for
         state.shuffle_turn()
-        self._has_scaled = True  # a plan may have changed, so the placer is asked even if nothing else has
+        self._must_place = True  # a plan may have changed
         admission = self._admission
         if state.quantum is not None:
             state.note_claims()
@@ -69,8 +74,15 @@ class Turn:
 
     def _place(self) -> None:
         """Ask the policy what to start."""
-        self._has_scaled = False
+        self._must_place = False
         admit = self._admission.place
         for action in self.policy.placer.place(self.state):
             admit(action)
         self.state.settle()
+
+    def _line_up(self) -> None:
+        """Give the machine on which a unit has just ended more than it can run at once, as far as that is harmless."""
+        machine, self._ended_on = self._ended_on, None
+        lineup = self.state.lineup
+        while lineup is not None and machine is not None and (unit := lineup.following(machine)) is not None:
+            self._admission.line_up(unit, machine)

@@ -87,6 +87,9 @@ def _why_no_more(state: State, unit: Unit, kinds: tuple[Kind, ...]) -> Reason | 
     if not open_kinds:
         return Reason(Cause.LIMIT, f"all {sum(kind.held for kind in kinds)} machines that may be rented are")
     pool = unit.run.pool
+    quota = pool.tenant.machines
+    if quota is not None and pool.held >= quota:
+        return Reason(Cause.LIMIT, f"{pool.tenant.name} holds all {quota} machines that it may")
     left = pool.account.available(state.now)
     cheapest = min(worth(kind.type, pool.account.interval) for kind in open_kinds)
     if cheapest <= left:

@@ -1,7 +1,7 @@
 """Runs and units: the work as the core holds it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.core.transitions import ILLEGAL, UNIT_ROWS, IllegalTransitionError, UnitState, UnitStep
 from tradewind.model.machine import MachineType
@@ -45,6 +45,7 @@ class Run:
         "left",
         "name",
         "pool",
+        "predicted",
         "priority",
         "status",
         "submitted",
@@ -58,6 +59,8 @@ class Run:
         self.priority = priority
         self.submitted = submitted
         self.deadline = deadline
+        self.predicted: Time | None = None
+        """When it was last thought to end, by a policy that foresees that."""
         self.units: Sequence[Unit] = ()
         self.left = 0
         self.is_open = False
@@ -72,17 +75,31 @@ class Run:
         """Whether nothing of it is started for now."""
 
 
+class Attempt(NamedTuple):
+    """One of the attempts of a unit that run at once."""
+
+    number: int
+    machine: "Machine"
+    started: Time
+
+
 class Unit:
-    """One task of a run, as it is placed."""
+    """One task of a run, as it is placed.
+
+    Mostly one attempt of it runs at a time: `attempt`, on `machine`, since `started`. Where a policy wants several, the
+    others are its `copies`; the one that an event is about is made the first of them before anything else is done.
+    """
 
     __slots__ = (
         "attempt",
         "checkpoint",
         "children",
+        "copies",
         "failures",
         "id",
         "kept",
         "key",
+        "last",
         "lost",
         "machine",
         "need",
@@ -104,6 +121,10 @@ class Unit:
         self.children: Sequence[Unit] = ()
         self.state: int = WAITING
         self.attempt = 0
+        self.last = 0
+        """The largest number that an attempt of it ever had."""
+        self.copies: Sequence[Attempt] = ()
+        """Attempts that run beside the first, the oldest first."""
         self.failures: Mapping[str, int] = NO_CAUSES
         """How often it has failed, by cause."""
         self.lost = 0
@@ -140,6 +161,29 @@ class Unit:
             self.children.append(child)  # type: ignore[attr-defined]  # a list from the first child on
         else:
             self.children = [child]
+
+    def attempts(self) -> "Sequence[Attempt]":
+        """All that run."""
+        return () if self.machine is None else (Attempt(self.attempt, self.machine, self.started), *self.copies)
+
+    def on(self, machine: int) -> "Attempt | None":
+        """The attempt that runs on a machine."""
+        where = self.machine
+        if where is not None and where.id == machine:  # mostly there is only this one
+            return Attempt(self.attempt, where, self.started)
+        return next((each for each in self.copies if each.machine.id == machine), None)
+
+    def runs(self, number: int, machine: int) -> bool:
+        """Whether the attempt of a number runs on a machine."""
+        where = self.machine
+        if where is not None and where.id == machine:
+            return self.attempt == number
+        return any(each.number == number and each.machine.id == machine for each in self.copies)
+
+    def lead(self, wanted: "Attempt") -> None:
+        """Make one of its attempts the first."""
+        self.copies = tuple(each for each in self.attempts() if each.number != wanted.number)
+        self.attempt, self.machine, self.started = wanted
 
     def move(self, step: UnitStep) -> None:
         """Take a step that the table allows."""

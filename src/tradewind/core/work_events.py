@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from heapq import heappush
 
-from tradewind.core.machine_events import MachineEvents
+from tradewind.core.machine_events import BEATEN, MachineEvents
 from tradewind.core.transitions import UNIT_TABLE, UnitState, UnitStep
 from tradewind.core.turn import NOBODY, RESUME
 from tradewind.core.work import DELAYED, READY, RUNNING, Need, Run, Unit, ideal_makespan
@@ -134,14 +134,22 @@ class WorkEvents(MachineEvents):
 
     def _finished(self, event: Finished) -> None:
         unit = self.state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine):
+        if unit is None or (
+            (unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine))
+            and not _is_copy(unit, event)
+        ):
             self._stale(event)
             return
         unit.state = _FINISHED
         machine = self._vacate(unit)
+        if unit.copies:
+            self._end_copies(unit, BEATEN)
         machine.fleet.completed += 1
         if self.state.learn is not None:
             self.state.learn(unit, machine.kind, self.state.now - unit.started)
+        if self.state.lineup is not None:
+            self.state.lineup.note(unit, self.state.now - unit.started)
+            self._ended_on = machine
         run = unit.run
         if unit.children:
             freed = []
@@ -158,14 +166,25 @@ class WorkEvents(MachineEvents):
     def _failed(self, event: Failed) -> None:
         state = self.state
         unit = state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine):
+        if unit is None or (
+            (unit.attempt != event.attempt or unit.state != RUNNING or not _is_there(unit, event.machine))
+            and not _is_copy(unit, event)
+        ):
             self._stale(event)
             return
         self._vacate(unit)
         if event.cause == "lost":
             self._run_again([unit])
             return
+        if event.cause == "returned":
+            if state.lineup is not None:
+                state.lineup.doubt(unit)
+            self._run_again([unit], is_preempted=True)
+            return
         unit.failures = {**unit.failures, event.cause: unit.failures.get(event.cause, 0) + 1}
+        if unit.copies:  # the others may still end well
+            self._run_on(unit)
+            return
         retry = unit.task.retry
         if unit.run.is_stopping or not retry.allows(event.cause, unit.failures) or not self._grow(unit, event.cause):
             self._give_up_on(unit)
@@ -185,6 +204,7 @@ class WorkEvents(MachineEvents):
             where = unit.machine.id
             self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, where, because))
             self._vacate(unit)
+            self._end_copies(unit, because)
         elif unit.state == READY:
             unit.run.pool.dequeue(unit)
         was_held = unit.state == DELAYED and unit.run.pool.delayed.pop(unit.id, None) is None
@@ -249,6 +269,7 @@ class WorkEvents(MachineEvents):
                 because = "the run was cancelled"
                 self._out.append(Kill(now, cause, unit.id, unit.attempt, where, because, event.is_urgent))
             self._vacate(unit)
+            self._end_copies(unit, because)
             unit.move(UnitStep.CANCEL)
         if running:
             self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -len(running)))
@@ -350,3 +371,12 @@ class WorkEvents(MachineEvents):
 def _is_there(unit: Unit, machine: int) -> bool:
     """Whether a unit runs on the machine that a report names."""
     return unit.machine is not None and unit.machine.id == machine
+
+
+def _is_copy(unit: Unit, event: Finished | Failed) -> bool:
+    """Whether a report is of an attempt that runs beside the first; if so, it becomes the first."""
+    attempt = unit.on(event.machine) if unit.copies else None
+    if attempt is None or attempt.number != event.attempt:
+        return False
+    unit.lead(attempt)
+    return True

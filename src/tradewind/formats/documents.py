@@ -143,6 +143,9 @@ class BootPart(_Part):
 
     mean: DurationField = 0
     deviation: DurationField = 0
+    declared: DurationField | None = Field(
+        None, description="What policies are told as long as nothing is learned; by default the mean."
+    )
 
 
 BillingField: TypeAlias = Annotated[Annotated[PeriodField, Tag(VALUE)] | Annotated[BillingPart, Tag(MAPPING)], BY_SHAPE]
@@ -153,6 +156,9 @@ class MachinePart(_Amounts):
     """A kind of machine that can be rented."""
 
     price: PriceField = Field("0", description="For one billing period (`5`), or for a stated time (`0.085/h`).")
+    core_price: PriceField = Field(
+        "0", description="What is paid back for each core that it lacks after it has shrunk, as a price."
+    )
     billing: BillingField = Field(60_000_000, description="The billing period, or the details.")
     boot: BootField = Field(0, description="How long a machine takes until it can work, or the details.")
     limit: Count = Field(1_000_000, description="How many may be held at once.")
@@ -165,6 +171,10 @@ class MachinePart(_Amounts):
     minimum: dict[Name, AmountField] = Field(
         default_factory=dict, description="What a machine that shrinks keeps, or is gone, such as `{cpus: 2}`."
     )
+    trace: Name | None = Field(
+        None, description="A file from which spot and harvest machines are played on this host, such as `free.csv`."
+    )
+    trace_speed: Factor = Field(1.0, description="How many times faster the trace passes than time does.")
 
 
 MachinesField: TypeAlias = Annotated[dict[Name, MachinePart], Field(min_length=1)]
@@ -212,7 +222,7 @@ class GivenPart(_Part):
 
     file: Name | None = Field(None, description="A workflow file; the path is relative to this file.")
     files: list[Name] = Field(default_factory=list, description="Workflow files; paths are relative to this file.")
-    arrivals: ArrivalsPart = ArrivalsPart()
+    arrivals: ArrivalsPart = Field(default_factory=ArrivalsPart)
     tenants: list[Name] = Field(default_factory=list, description="Served in turn; by default all tenants.")
 
 
@@ -222,7 +232,7 @@ class GeneratedPart(_Part):
     generate: Name = Field(description="The family of workflows, such as `montage`.")
     count: Annotated[int, Field(ge=1, le=10**7)] = Field(1, description="How many workflows.")
     tasks: Annotated[int, Field(ge=1, le=10**7)] = Field(100, description="About how many tasks in each.")
-    arrivals: ArrivalsPart = ArrivalsPart()
+    arrivals: ArrivalsPart = Field(default_factory=ArrivalsPart)
     tenants: list[Name] = Field(default_factory=list, description="Served in turn; by default all tenants.")
     priorities: Annotated[int, Field(ge=1, le=10**6)] = Field(1, description="Priorities are drawn from 0 up to this.")
 
@@ -287,7 +297,7 @@ class ScenarioDocument(_Part):
         description="Machine types by name, or the path of a machines file."
     )
     tenants: Annotated[dict[Name, TenantPart], Field(min_length=1)] = Field(
-        {"default": TenantPart()}, description="Who submits work, by name."
+        default_factory=lambda: {"default": TenantPart()}, description="Who submits work, by name."
     )
     policy: Annotated[Annotated[Name, Tag(VALUE)] | Annotated[PolicyPart, Tag(MAPPING)], BY_SHAPE] = Field(
         "demand", description="A policy, or its name and parameters."
@@ -295,7 +305,7 @@ class ScenarioDocument(_Part):
     interval: PositiveDuration = Field(60_000_000, description="How often the policy decides what to rent.")
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(0, description="The same seed gives the same event log.")
     servers: ServersPart | None = Field(None, description="Where spot and harvest machines come from.")
-    faults: FaultsPart = FaultsPart()
+    faults: FaultsPart = Field(default_factory=FaultsPart)
     noise: Annotated[Annotated[Deviation, Tag(VALUE)] | Annotated[NoisePart, Tag(MAPPING)], BY_SHAPE] = Field(
         0.0, description="How far real run times stray, or the details."
     )

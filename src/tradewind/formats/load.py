@@ -23,11 +23,11 @@ from tradewind.formats.tree import Tree
 from tradewind.formats.yaml_text import read_yaml
 from tradewind.model.machine import MachineType
 from tradewind.model.program import Program
-from tradewind.model.scenario import Scenario
 from tradewind.model.workflow import Workflow
 
 if TYPE_CHECKING:
     from tradewind.formats.scenario import Neighbours
+    from tradewind.model.scenario import Scenario
 
 _A_WORKFLOW, _A_PROGRAM, _MACHINE_TYPES, _A_SCENARIO = "a workflow", "a program", "machine types", "a scenario"
 _MARKS = {
@@ -38,7 +38,7 @@ _MARKS = {
 }
 """What tells the kinds of native files apart."""
 
-Content: TypeAlias = Workflow | Program | Scenario | tuple[MachineType, ...]
+Content: TypeAlias = "Workflow | Program | Scenario | tuple[MachineType, ...]"
 
 Include: TypeAlias = Callable[[Path], Program]
 """Finds a program that another one includes."""
@@ -66,7 +66,7 @@ class Document:
             return "workflow"
         if isinstance(self.content, Program):
             return "program"
-        return "scenario" if isinstance(self.content, Scenario) else "machines"
+        return "machines" if isinstance(self.content, tuple) else "scenario"
 
 
 def load(path: str | Path, *, lenient: bool = False, services: Sequence[Path] | None = None) -> Document:
@@ -157,8 +157,10 @@ def load_program(path: str | Path) -> Program:
     return _program_of(load(path))
 
 
-def load_scenario(path: str | Path, *, lenient: bool = False) -> Scenario:
+def load_scenario(path: str | Path, *, lenient: bool = False) -> "Scenario":
     """Load a scenario and the files it speaks of."""
+    from tradewind.model.scenario import Scenario  # noqa: PLC0415 - slow
+
     document = load(path, lenient=lenient)
     if isinstance(document.content, Scenario):
         return document.content
@@ -167,6 +169,8 @@ def load_scenario(path: str | Path, *, lenient: bool = False) -> Scenario:
 
 def load_machines(path: str | Path) -> tuple[MachineType, ...]:
     """Load machine types; those of a scenario will do."""
+    from tradewind.model.scenario import Scenario  # noqa: PLC0415 - slow
+
     document = load(path)
     return document.content.machines if isinstance(document.content, Scenario) else _machines_of(document)
 

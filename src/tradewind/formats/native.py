@@ -18,9 +18,9 @@ from tradewind.formats.errors import Place, Problems
 from tradewind.formats.graph import Step, connect
 from tradewind.formats.names import kind_of
 from tradewind.formats.tree import Tree
-from tradewind.model.machine import Billing, BootLag, MachineType
+from tradewind.model.machine import Billing, BootLag, MachineType, Market
 from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
-from tradewind.model.units import parse_price
+from tradewind.model.units import Duration, Money, parse_price
 from tradewind.model.workflow import ONCE, Checkpoint, File, Retry, Task, Workflow
 
 
@@ -114,18 +114,21 @@ def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineTy
     place = ("machines", name)
     counts = _counts(place, part, problems)
     billing = _billing(part.billing)
-    price = 0
-    try:
-        price = parse_price(part.price, billing.period)
-    except (ValueError, ArithmeticError):
-        problems.add((*place, "price"), "is too large")
+    price = _price((*place, "price"), part.price, billing.period, problems)
+    core_price = _price((*place, "core_price"), part.core_price, billing.period, problems)
+    if core_price * (counts.get("cpus", 0) - part.minimum.get("cpus", 0)) > price:
+        problems.add((*place, "core_price"), "cores that it may lack cost more than the whole machine")
+        core_price = 0
+    if part.trace and part.market is Market.ON_DEMAND:
+        problems.add((*place, "trace"), "is for machines that are not firm", "add market: spot or market: harvest")
     if part.keep > part.limit:
         problems.add((*place, "keep"), f"is more than the limit of {part.limit}")
     return MachineType(
         name=name,
         price=price,
+        core_price=core_price,
         billing=billing,
-        boot=BootLag(part.boot.mean, part.boot.deviation) if isinstance(part.boot, BootPart) else BootLag(part.boot),
+        boot=_boot(part.boot),
         limit=part.limit,
         keep=part.keep,
         idle=part.idle,
@@ -135,7 +138,21 @@ def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineTy
         speed=part.speed,
         market=part.market,
         minimum=amounts_of(part.minimum),
+        trace=str(PurePath(problems.file).parent / part.trace) if part.trace else "",
+        trace_speed=part.trace_speed,
     )
+
+
+def _price(place: Place, text: str, period: Duration, problems: Problems) -> Money:
+    try:
+        return parse_price(text, period)
+    except (ValueError, ArithmeticError):
+        problems.add(place, "is too large")
+        return 0
+
+
+def _boot(part: int | BootPart) -> BootLag:
+    return BootLag(part.mean, part.deviation, part.declared) if isinstance(part, BootPart) else BootLag(part)
 
 
 def _billing(part: int | BillingPart) -> Billing:

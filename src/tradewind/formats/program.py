@@ -18,18 +18,20 @@ from tradewind.formats.native import name_of
 from tradewind.formats.program_checks import Placed, check_program
 from tradewind.formats.program_parts import (
     PARTS,
+    DivisiblePart,
     LimitsPart,
     OutputPart,
     ParameterPart,
     ProgramDocument,
     ProgramPart,
+    ReducePart,
     RepeatPart,
     RetriesPart,
     StepPart,
     StepsField,
 )
 from tradewind.formats.tree import Tree
-from tradewind.model.action import Action, Container, Function, Limits, Output, Shell
+from tradewind.model.action import Action, Container, Divisible, Function, Limits, Lot, Output, Shell
 from tradewind.model.expression import OPEN
 from tradewind.model.parameters import WANTED, fits, located
 from tradewind.model.program import NO_RETRIES, Kind, Loop, Parameter, Program, Retries, Step
@@ -41,6 +43,8 @@ LoadProgram: TypeAlias = Callable[[Path], Program]
 """Loads a program from another file."""
 
 _VALUES = frozenset({"stdout", "json", "return"})
+_WAYS = ("run", "python", "container", "divisible", "steps", "include")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -138,8 +142,8 @@ class _Reader:
             limits=limits,
             total=total,
             environment={name: value if isinstance(value, str) else told(value) for name, value in part.env.items()},
-            checkpoint=part.checkpoint,
-            alone=part.alone,
+            checkpoint=part.checkpoint or part.divisible is not None,
+            alone=part.alone or part.divisible is not None,
             cache=part.cache,
             when=part.when if isinstance(part.when, bool) else expression(part.when),
             loop=self.loop(part),
@@ -148,9 +152,10 @@ class _Reader:
 
     def kinds(self, place: Place, part: StepPart) -> None:
         """Complain unless a step does exactly one thing, and says nothing that belongs elsewhere."""
-        ways = [way for way in ("run", "python", "container", "steps", "include") if getattr(part, way) is not None]
+        ways = [way for way in _WAYS if getattr(part, way) is not None]
         if not ways:
-            self.problems.add(place, "has nothing to do", "add run:, python:, container:, steps: or include:")
+            remedy = "add run:, python:, container:, divisible:, steps: or include:"
+            self.problems.add(place, "has nothing to do", remedy)
         elif len(ways) > 1:
             self.problems.add(place, f"has {' and '.join(ways)}", "a step does one thing; make two steps of it")
         elif ways[0] in ("steps", "include"):
@@ -161,24 +166,45 @@ class _Reader:
             if ways[0] == "include" and part.outputs:
                 remedy = "the included program's outputs are the step's"
                 self.problems.add((*place, "outputs"), "says nothing here", remedy)
-        if part.python is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", part.python):
-            self.problems.add((*place, "python"), f"{quoted(part.python)} is not a function", "write module:function")
+        self.function((*place, "python"), part.python)
+        if part.divisible is not None:
+            self.divisible((*place, "divisible"), part.divisible)
         if part.for_each is None:
             for field in ("as", "repeat"):
                 if ("as_" if field == "as" else field) in part.model_fields_set:
                     self.problems.add((*place, field), "says nothing without for_each")
 
+    def function(self, place: Place, name: str | None) -> None:
+        """Complain about what cannot be the name of a function."""
+        if name is not None and not _FUNCTION.fullmatch(name):
+            self.problems.add(place, f"{quoted(name)} is not a function", "write module:function")
+
+    def divisible(self, place: Place, part: DivisiblePart) -> None:
+        """Complain unless a divisible job does one thing, and reduces in one way."""
+        ways: list[tuple[Place, DivisiblePart | ReducePart]] = [(place, part)]
+        if isinstance(part.reduce, ReducePart):
+            ways.append(((*place, "reduce"), part.reduce))
+        for where, each in ways:
+            if (each.run is None) == (each.python is None):
+                self.problems.add(where, "needs either run: or python:")
+            self.function((*where, "python"), each.python)
+        if isinstance(part.iterations, int) and part.iterations < 1:
+            self.problems.add((*place, "iterations"), f"must be above 0, not {part.iterations}")
+        if part.partitions is not None and part.partitions > part.most:
+            self.problems.add((*place, "partitions"), f"is more than the most of {part.most}")
+
     def outputs(self, place: Place, part: StepPart) -> dict[str, Output]:
         """What an action leaves behind."""
         if isinstance(part.outputs, list):
-            if part.python is None and part.outputs:
+            if part.python is None and part.divisible is None and part.outputs:
                 self.problems.add(place, "cannot be a list", "say where each output comes from, as in 'bam: out.bam'")
             return {name: Output(value="return") for name in part.outputs}
         found: dict[str, Output] = {}
         for name, given in part.outputs.items():
             output = self.output((*place, name), given)
-            if output is not None and output.value == "return" and part.python is None:
-                self.problems.add((*place, name), "only a python step returns a value", "use stdout, json or a file")
+            if output is not None and output.value == "return" and part.python is None and part.divisible is None:
+                remedy = "use stdout, json or a file"
+                self.problems.add((*place, name), "only a python or divisible step returns a value", remedy)
             if output is not None:
                 found[name] = output
         return found
@@ -279,8 +305,32 @@ def _action(part: StepPart) -> Action | None:
         return Shell(part.run)
     if part.python is not None:
         return Function(part.python)
+    if part.divisible is not None:
+        return _divisible(part.divisible)
     given = part.container
     return None if given is None else Container(given.image, given.run, tuple(given.options), given.entrypoint)
+
+
+def _divisible(part: DivisiblePart) -> Divisible:
+    reducer, reduce = "concatenate", ""
+    if not isinstance(part.reduce, ReducePart):
+        reducer = part.reduce
+    elif part.reduce.run is not None:
+        reducer, reduce = "run", part.reduce.run
+    else:
+        reducer, reduce = "python", part.reduce.python or ""
+    return Divisible(
+        iterations=part.iterations if isinstance(part.iterations, int) else expression(part.iterations),
+        command=part.run or "",
+        target=part.python or "",
+        within=part.within,
+        initial=part.partitions,
+        maximum=part.most,
+        balancer=part.balancer,
+        reducer=reducer,
+        reduce=reduce,
+        lots={name: Lot(lot.slots, lot.speed) for name, lot in part.sites.items()},
+    )
 
 
 def _limits(part: int | LimitsPart | None) -> tuple[Limits, Duration | None]:

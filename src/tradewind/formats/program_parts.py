@@ -1,6 +1,6 @@
 """Native programs as Pydantic models: what may stand in a file with `steps:`, and how an editor explains it."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, Tag
 
@@ -39,6 +39,36 @@ class ContainerPart(_Part):
     run: Text
     options: list[Text] = Field(default_factory=list, description="More words for the tool that runs it, as volumes.")
     entrypoint: bool = Field(default=False, description="Whether `run` is arguments for what the image itself starts.")
+
+
+class ReducePart(_Part):
+    """How results become one."""
+
+    run: Text | None = Field(None, description="A command; it finds the files on its standard input, one per line.")
+    python: Name | None = Field(None, description="A function, as module:function, called with the list of results.")
+
+
+class LotPart(_Part):
+    """Slots of a site, as a simulation takes them to be."""
+
+    slots: Positive = Field(1, description="How many.")
+    speed: Annotated[float, Field(gt=0, le=1e12)] = Field(description="Iterations that a slot does in a second.")
+
+
+class DivisiblePart(_Part):
+    """Independent iterations, spread over partitions while they run."""
+
+    iterations: int | str = Field(description="How many, or an expression that gives that.")
+    run: Text | None = Field(None, description="A command for each partition, which asks for its iterations.")
+    python: Name | None = Field(None, description="A function, as module:function, called with each chunk.")
+    within: PositiveDuration | None = Field(None, description="When it should have ended; else nothing is balanced.")
+    reduce: Annotated[
+        Annotated[Literal["concatenate", "sum"], Tag(VALUE)] | Annotated[ReducePart, Tag(MAPPING)], BY_SHAPE
+    ] = Field("concatenate", description="How results become one: `concatenate`, `sum`, or a command or function.")
+    partitions: Positive | None = Field(None, description="At the start; by default one for each slot.")
+    most: Positive = Field(1_000, description="Partitions at once.")
+    balancer: Literal["ruper", "ruper-original", "static"] = Field("ruper", description="How iterations are spread.")
+    sites: dict[Name, LotPart] = Field(default_factory=dict, description="Sites to be simulated, by name.")
 
 
 class LimitsPart(_Part):
@@ -82,6 +112,7 @@ class StepPart(_Part):
     run: Text | None = Field(None, description="A shell command.")
     python: Name | None = Field(None, description="A Python function, as module:function.")
     container: ContainerPart | None = Field(None, description="A command in a container.")
+    divisible: DivisiblePart | None = Field(None, description="A divisible job.")
     steps: "StepsField | None" = Field(None, description="Steps that belong together, or are run for each item.")
     include: Name | None = Field(None, description="A program of this file, or the path of another file.")
     for_each: Annotated[Annotated[list[Any], Tag(LIST)] | Annotated[Text, Tag(VALUE)], BY_SHAPE] | None = Field(
@@ -163,6 +194,8 @@ PARTS: dict[str, type[BaseModel]] = {
     "steps": StepPart,
     "programs": ProgramPart,
     "container": ContainerPart,
+    "divisible": DivisiblePart,
+    "reduce": ReducePart,
     "retries": RetriesPart,
     "error": RetryPart,
     "memory": RetryPart,

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tradewind.formats.documents import MachinesDocument, ScenarioDocument, WorkflowDocument
+from tradewind.formats.program_parts import ProgramDocument
 
 _WORKFLOW = {
     "name": "reads",
@@ -33,6 +34,17 @@ _MACHINES = {
         },
     }
 }
+_PROGRAM = {
+    "params": {"paths": 1_000_000},
+    "steps": {
+        "price": {
+            "divisible": {"iterations": "params.paths", "python": "pricing:paths", "within": "3h", "reduce": "sum"},
+            "cpus": 4,
+            "outputs": {"total": "return"},
+        },
+        "report": {"run": "echo {{ price.total }} > {{ outputs.text }}", "outputs": {"text": "price.txt"}},
+    },
+}
 _SCENARIO = {
     "workload": [
         {"generate": "montage", "count": 20, "tasks": 50, "arrivals": {"process": "poisson", "rate": 6}},
@@ -48,6 +60,7 @@ _SCENARIO = {
 
 KINDS: Mapping[str, tuple[type[BaseModel], Mapping[str, Any]]] = {
     "workflow": (WorkflowDocument, _WORKFLOW),
+    "program": (ProgramDocument, _PROGRAM),
     "machines": (MachinesDocument, _MACHINES),
     "scenario": (ScenarioDocument, _SCENARIO),
 }
@@ -55,7 +68,7 @@ KINDS: Mapping[str, tuple[type[BaseModel], Mapping[str, Any]]] = {
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of one kind of native file: `workflow`, `machines` or `scenario`."""
+    """The JSON Schema of one kind of native file: `workflow`, `program`, `machines` or `scenario`."""
     document, example = KINDS[kind]
     made = document.model_json_schema()
     made["$schema"] = "https://json-schema.org/draft/2020-12/schema"

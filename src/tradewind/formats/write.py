@@ -2,7 +2,7 @@
 
 YAML is written line by line rather than by a YAML library, which is twenty times as fast and lets short things stand on
 one line. What is written here reads back as the same workflow; WfFormat has no place for requirements other than cpus,
-for run times by machine type, retries, timeouts, priorities and deadlines, and loses them.
+for run times by machine type, retries, timeouts, checkpoints, priorities and deadlines, and loses them.
 """
 
 import gzip
@@ -118,6 +118,9 @@ def _fields(task: Task, needs: Sequence[str]) -> Iterator[str]:
         yield f"    retries: {_retry(task.retry)}\n"
     if task.timeout is not None:
         yield f"    timeout: {_duration(task.timeout)}\n"
+    if task.checkpoint is not None:
+        saving = {"interval": _duration(task.checkpoint.interval), "cost": _duration(task.checkpoint.cost)}
+        yield f"    checkpoint: {_mapping(saving)}\n"
     if task.command:
         yield f"    run: {_command(task.command)}\n"
 
@@ -153,6 +156,7 @@ def _retry(retry: Retry) -> str:
             "attempts": str(retry.attempts),
             "by_cause": _mapping({cause: str(count) for cause, count in sorted(retry.by_cause.items())}),
             "lost": str(retry.lost),
+            "preempted": str(retry.preempted),
             "memory_growth": repr(retry.memory_growth),
             "delay": _duration(retry.delay),
             "factor": repr(retry.factor),

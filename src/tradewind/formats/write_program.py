@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tradewind.formats.names import kind_of
-from tradewind.model.action import Container, Function, Json, Output, Shell
+from tradewind.model.action import Container, Divisible, Function, Json, Output, Shell
 from tradewind.model.program import LOSSES, MOST_ITEMS, NO_RETRIES, Kind, Parameter, Program, Retries, Step
 from tradewind.model.units import in_seconds
 from tradewind.model.workflow import Retry
@@ -79,6 +79,8 @@ def _step(step: Step) -> dict[str, Json]:
             found["python"] = target
         case Container() as container:
             found["container"] = _container(container)
+        case Divisible() as job:
+            found["divisible"] = _divisible(job)
         case None:
             pass
     if step.include:
@@ -111,6 +113,24 @@ def _container(container: Container) -> Json:
     return found | ({"entrypoint": True} if container.entrypoint else {})
 
 
+def _divisible(job: Divisible) -> Json:
+    found: dict[str, Json] = {"iterations": job.iterations}
+    found |= {"run": job.command} if job.command else {"python": job.target}
+    if job.within is not None:
+        found["within"] = in_seconds(job.within)
+    if job.reducer != "concatenate":
+        found["reduce"] = {job.reducer: job.reduce} if job.reduce else job.reducer
+    if job.initial is not None:
+        found["partitions"] = job.initial
+    if job.maximum != 1_000:
+        found["most"] = job.maximum
+    if job.balancer != "ruper":
+        found["balancer"] = job.balancer
+    if job.lots:
+        found["sites"] = {name: {"slots": lot.slots, "speed": lot.speed} for name, lot in job.lots.items()}
+    return found
+
+
 def _output(output: Output) -> Json:
     if output.value:
         return output.value if output.value in _VALUES else {"value": output.value}
@@ -135,7 +155,8 @@ def _demands(step: Step) -> dict[str, Json]:
         found["timeout"] = {name: in_seconds(time) for name, time in limits.items() if time is not None}
     if step.environment:
         found["env"] = dict(step.environment)
-    flags: Mapping[str, Any] = {"checkpoint": step.checkpoint, "alone": step.alone}
+    is_divisible = isinstance(step.action, Divisible)  # goes without saying then
+    flags: Mapping[str, Any] = {"checkpoint": step.checkpoint, "alone": step.alone} if not is_divisible else {}
     found |= {name: True for name, value in flags.items() if value}
     return found if step.cache else found | {"cache": False}
 

@@ -3,7 +3,8 @@
 Whatever has happened since the last turn is handled at once: each fact becomes an event for the core, all that they
 change is saved together, and only then are commands carried out. A crash at any point loses nothing: before the save
 the facts will be found again by asking the engine, after it the commands will. An attempt whose order was never given
-is started again under a new number; late reports of the old one are recognised by theirs.
+is started again under a new number; late reports of the old one are recognised by theirs. Where nothing outlives this
+process, some of it may be saved a moment later: see `tradewind.live.lingering`.
 """
 
 from collections import deque
@@ -12,37 +13,31 @@ from pathlib import Path
 
 from tradewind.core.chains.chain import Chain
 from tradewind.core.handle import Core
+from tradewind.core.lineup import Lineup
 from tradewind.core.log import Record, Sink
 from tradewind.core.state import State
 from tradewind.core.work import Unit
+from tradewind.live.acting import carry_out
 from tradewind.live.cache.cache import Cache
 from tradewind.live.cache.known import Known
 from tradewind.live.expected import expected
-from tradewind.live.facts import (
-    Fact,
-    Retry,
-    Submit,
-    event_of,
-)
+from tradewind.live.facts import Fact, Retry, Submit, event_of
 from tradewind.live.jobs import Job
 from tradewind.live.journal import Journal, uncached_note
 from tradewind.live.latest import MOST, Latest
-from tradewind.live.memory import PolicyMemory
-from tradewind.live.port import Broke, Done, Down, Engine, Failure, Order, Report, Resized, Up
+from tradewind.live.lingering import Lingering, is_brief
+from tradewind.live.memory import Memories
+from tradewind.live.port import Broke, Done, Down, Engine, Failure, Report, Resized, Up
 from tradewind.live.rebuild import latest, rebuild, reopen
 from tradewind.live.store.port import Changes, Lease, Store
 from tradewind.live.store.rows import run_id
 from tradewind.model.command import (
-    Acquire,
     Admitted,
     Command,
     Ended,
     Expired,
-    Kill,
     Recalled,
     Refused,
-    Release,
-    Start,
     Wake,
 )
 from tradewind.model.event import (
@@ -59,6 +54,7 @@ from tradewind.model.event import (
 )
 from tradewind.model.program import Program
 from tradewind.model.units import SECOND, Duration, Time
+from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.protocol import Policy
 
 CHECK = 30 * SECOND
@@ -101,6 +97,7 @@ class Driver:
         self._sinks = sinks
         self._inbox: deque[Fact] = deque()
         self._unsaved: Changes | None = None
+        self._lingering = Lingering(allowed=engine.ends_with_us and lease is None)
         self._commands: list[Command] = []
         self._wake: Time | None = None
         """When the core wants to be woken."""
@@ -114,11 +111,13 @@ class Driver:
         rebuilt = rebuild(self.core, self.jobs, saved, folder, now)
         state.origin = now
         self.stranded += rebuilt.stranded
+        if engine.ahead and isinstance(policy.placer, FirstIdle):  # other placers mind where their units go
+            state.lineup = Lineup(engine.ahead)
         self._journal = Journal(state, self.jobs, saved.next.charge)
         self._journal.bury(rebuilt.forgotten, now)
         self._inbox += [Down(machine, "the control plane was restarted") for machine in rebuilt.lost]
         self._broken = rebuilt.broken
-        self._memory = PolicyMemory(policy, saved.memories)
+        self._memory = Memories(policy, state, saved.memories)
         self._cache = cache
         for number, job in self.jobs.items():
             job.uses_cache = not saved.notes.get(uncached_note(number))
@@ -140,9 +139,8 @@ class Driver:
     @property
     def due(self) -> Time | None:
         """When to call `turn` although nothing was told."""
-        if not self.state.machines:
-            return self._wake
-        return self._next_check if self._wake is None else min(self._wake, self._next_check)
+        check = self._next_check if self.state.machines else None
+        return min((time for time in (self._wake, check, self._lingering.until) if time is not None), default=None)
 
     def tell(self, *facts: Fact) -> None:
         """Something has happened."""
@@ -154,19 +152,35 @@ class Driver:
         return len(self._inbox)
 
     def turn(self) -> None:
-        """Handle all that has been told, make it durable, then act on it.
+        """Handle all that has been told, make it durable, then act on it; or the other way round, where that is safe.
 
-        If the store is unavailable, `StoreUnavailableError` is raised and nothing is acted upon; the next turn tries
-        again.
+        If the store is unavailable, `StoreUnavailableError` is raised and nothing more is acted upon; the next turn
+        tries again.
         """
-        self.begin_turn()
+        if self._unsaved is None:
+            now = self.now()
+            is_plain = bool(self._inbox) and all(is_brief(fact, self.state, now) for fact in self._inbox)
+            self._handle_all()
+            if self._lingering.begins(self._commands, self._last, is_plain=is_plain):
+                self._act()
+                if not self._lingering.is_over(self._last):
+                    return
+            self._unsaved = self._close()
         self.save()
         self.end_turn()
+
+    def flush(self) -> None:
+        """Make durable what was acted on before it was saved."""
+        if self._unsaved is None and self._lingering.until is not None:
+            self._unsaved = self._close()
+        self.save()
+        self._unsaved = None
 
     def begin_turn(self) -> bool:
         """Handle all that has been told, unless an earlier turn is still unsaved; whether there is anything to save."""
         if self._unsaved is None:
-            self._unsaved = self._handle_all()
+            self._handle_all()
+            self._unsaved = self._close()
         return bool(self._unsaved)
 
     def save(self) -> None:
@@ -177,11 +191,14 @@ class Driver:
     def end_turn(self) -> None:
         """Act on what is durable."""
         self._unsaved = None
-        commands, self._commands = self._commands, []
-        self._carry_out(commands)
+        self._act()
         self._check()
 
-    def _handle_all(self) -> Changes:
+    def _act(self) -> None:
+        commands, self._commands = self._commands, []
+        carry_out(commands, self.state, self.jobs, self._engine)
+
+    def _handle_all(self) -> None:
         now = self.now()
         if self._wake is not None and self._wake <= now:
             due, self._wake = self._wake, None
@@ -200,9 +217,13 @@ class Driver:
                 self._check_fault(self.state.next_run - 1)
             elif isinstance(fact, Retry) and isinstance(event, Resumed):
                 self._unfold(event.run)
+
+    def _close(self) -> Changes:
+        """What has changed since the last save."""
         changes = self._journal.close()
         if changes:
-            changes.memories |= self._memory.changed(now, is_over=not self.state.runs)
+            self._lingering.end(self._last)
+            changes.memories |= self._memory.changed(self._last, is_over=not self.state.runs)
         if changes and self._cache is not None:
             changes.digests = self._cache.fresh_digests()
         return changes
@@ -235,7 +256,7 @@ class Driver:
             return
         journal.settled(unit, event, report)  # type: ignore[arg-type]
         if isinstance(report, Broke) and unit.is_ended:
-            self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, unit.attempt), report))
+            self.failures.append(Failure(unit.task.id, job.attempt_folder(unit, report.attempt), report))
         if self._cache is not None and isinstance(report, Done) and unit.task.id in job.chains:
             place = job.place(unit.run.pool.tenant.name)
             chain = job.chains[unit.task.id]
@@ -255,9 +276,7 @@ class Driver:
         if not isinstance(event, Finished | Failed):
             return None
         unit = self.state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.machine is None or unit.machine.id != event.machine:
-            return None
-        return unit
+        return unit if unit is not None and unit.runs(event.attempt, event.machine) else None
 
     def _grow(self, run: int, job: Job, chain: str, report: Report | None) -> None:
         """Tell the core what follows on the end of a chain."""
@@ -371,25 +390,6 @@ class Driver:
         held, awaited = expected(self.state)
         if held or awaited:
             self._engine.check(held, awaited)
-
-    def _carry_out(self, commands: Sequence[Command]) -> None:
-        orders: list[Order] = []
-        for command in commands:
-            match command:
-                case Start():
-                    unit = self.state.units.get(command.unit)
-                    if unit is not None and unit.attempt == command.attempt and unit.machine is not None:
-                        orders.append(self.jobs[unit.run.id].order(unit, command.attempt, command.machine))
-                case Acquire():
-                    self._engine.acquire(command.machine, self.state.kinds[command.kind].type)
-                case Release():
-                    self._engine.release(command.machine)
-                case Kill():
-                    self._engine.kill(command.unit, command.attempt, command.machine, at_once=command.is_urgent)
-                case Ended():
-                    self.jobs.pop(command.run, None)
-        if orders:
-            self._engine.start(orders)
 
     def _seq(self) -> int:
         self._next_seq += 1

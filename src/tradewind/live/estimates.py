@@ -1,26 +1,23 @@
-"""Run times that sessions and servers learn, kept in a file of their folder from one to the next."""
+"""Run times and boot lags that were learned in a folder, for whoever wants to plan with them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 
-import orjson
-
 from tradewind.core.estimates import Learned
+from tradewind.live.folder import store_of
+from tradewind.live.store import coding
+from tradewind.live.store.readers import Readers
+from tradewind.live.store.statements import ALL_MEMORIES
 
-ESTIMATES = "estimates.json"
 
-
-@contextmanager
-def learned_in(folder: Path, warn: Callable[[str], None] = lambda _: None) -> Iterator[Learned]:
-    """What was learned in a folder; what is learned now is written there at the end."""
-    path = folder / ESTIMATES
+def learned_in(folder: Path, warn: Callable[[str], None] = lambda _: None) -> Learned:
+    """What sessions have learned in a folder, to be read only; nothing if there were none."""
     learned = Learned(warn=warn)
-    with suppress(OSError, ValueError, KeyError, TypeError):  # a file that cannot be read is as good as none
-        learned.load(orjson.loads(path.read_bytes()))
-    yield learned
-    saved = learned.save()
-    if saved:
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(orjson.dumps(saved))
-        fresh.replace(path)
+    where = store_of(folder)
+    if isinstance(where, str) or where.exists():
+        readers = Readers(where if isinstance(where, str) else f"sqlite:///{where}")
+        try:
+            learned.load(coding.values_of(readers.fetch(ALL_MEMORIES)))
+        finally:
+            readers.close()
+    return learned

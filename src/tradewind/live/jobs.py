@@ -7,12 +7,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from tradewind.core.chains.chain import Chain, task_of
+from tradewind.core.chains.chain import Chain
 from tradewind.core.chains.generator import Generator
 from tradewind.core.chains.link import Linked, link
 from tradewind.core.work import Run, Unit
 from tradewind.live.cache.known import Known, Place
+from tradewind.live.open_chains import OpenChains
 from tradewind.live.port import Order
+from tradewind.live.sizes import sized_task_of
 from tradewind.model.action import Call, Json, Limits, Shell
 from tradewind.model.program import Program
 from tradewind.model.workflow import Task, Workflow
@@ -38,7 +40,7 @@ class Job:
     """The chains of a workflow."""
     generator: Generator | None = None
     """Unfolds a program."""
-    chains: dict[str, Chain] = field(default_factory=dict)
+    chains: OpenChains = field(default_factory=OpenChains)
     """Those of a program that have not finished, by id."""
     run: Run | None = None
     """How it stands in the core, once it is there."""
@@ -61,6 +63,7 @@ class Job:
             self.linked = link(self.document)
             return self.linked.condensed(), False
         self.generator = Generator(self.document, self.parameters)
+        self.chains.follow(self.generator)
         tasks = self._take(self.generator.begin())
         program = self.document
         workflow = Workflow(program.name, tasks, ((),) * len(tasks), program.priority, program.deadline)
@@ -70,12 +73,12 @@ class Job:
         """What follows on the end of a chain, and whether it is the last; None: all was known from the start."""
         if self.generator is None or chain not in self.chains:
             return None
-        del self.chains[chain]
+        self.chains.drop(chain)
         return self._take(self.generator.finished(chain, results)), self.generator.is_done
 
     def chains_beyond(self, known: Collection[str]) -> tuple[Task, ...]:
         """Chains that are there by now but not among the known ones."""
-        return tuple(task_of(chain) for chain in self.chains.values() if chain.id not in known)
+        return tuple(sized_task_of(chain) for chain in self.chains.values() if chain.id not in known)
 
     @property
     def fault(self) -> str:
@@ -87,17 +90,22 @@ class Job:
         """The order to run an attempt of a unit."""
         amounts = dict(unit.need.requirement.amounts)
         chain = unit.task.id
+        found = None if self.linked is not None else self.chains[chain]
+        name = _fit_for_a_folder(chain) if found is None else found.name
+        where = unit.machine
+        most = where.holds(unit.need.demand) if where is not None and where.free[0] < 0 else 0
         return Order(
             run=self.id,
             unit=unit.id,
             attempt=attempt,
             machine=machine,
             chain=chain,
-            calls=self.calls(unit),
-            folder=self.attempt_folder(unit, attempt),
-            checkpoint=f"{self.folder}/{self._folder_name(chain)}/checkpoint" if self._keeps_checkpoint(chain) else "",
+            calls=self.calls(unit) if found is None else found.calls,
+            folder=f"{self.folder}/{name}/{attempt}",
+            checkpoint=self._checkpoint_folder(unit, attempt) if found is not None and found.checkpoint else "",
             cpus=amounts.get("cpus", 1),
             memory=amounts.get("memory"),
+            most=most,
         )
 
     def attempt_folder(self, unit: Unit, attempt: int) -> str:
@@ -120,11 +128,13 @@ class Job:
         return self.chains[unit.task.id].calls
 
     def _folder_name(self, chain: str) -> str:
-        found = self.chains.get(chain)
+        found = None if self.linked is not None else self.chains.get(chain)
         return _fit_for_a_folder(chain) if found is None else found.name
 
-    def _keeps_checkpoint(self, chain: str) -> bool:
-        return chain in self.chains and self.chains[chain].checkpoint
+    def _checkpoint_folder(self, unit: Unit, attempt: int) -> str:
+        """Where an attempt saves its progress: always the same place, unless another attempt is at it."""
+        is_copy = any(each.number == attempt for each in unit.copies)
+        return f"{self.folder}/{self._folder_name(unit.task.id)}/checkpoint{f'-{attempt}' if is_copy else ''}"
 
     def _fresh(self, generator: Generator, chains: Sequence[Chain]) -> list[Chain]:
         """The chains, or what is left of them, that must be run; what follows on those found in the cache is added."""
@@ -137,6 +147,7 @@ class Job:
                 elif known.rest.calls:
                     fresh.append(known.rest)
                     self.known[chain.id] = known.results
+                    self.chains.replace(known.rest)
                 else:
                     self.recalled.append((chain, known))
                     following += generator.finished(chain.id, known.results)
@@ -146,8 +157,9 @@ class Job:
     def _take(self, chains: Sequence[Chain]) -> tuple[Task, ...]:
         if self.recall is not None and self.generator is not None:
             chains = self._fresh(self.generator, chains)
-        self.chains |= {chain.id: chain for chain in chains}
-        return tuple(map(task_of, chains))
+        for chain in chains:
+            self.chains.hold(chain)
+        return tuple(map(sized_task_of, chains))
 
 
 def call_of(task: Task) -> Call:

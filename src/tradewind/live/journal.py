@@ -9,13 +9,16 @@ from typing import Any
 
 from tradewind.core.chains.chain import Chain
 from tradewind.core.log import Encoder, Record
+from tradewind.core.machine_events import BEATEN, SHRUNK
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
-from tradewind.core.work import CANCELLED, DONE, RUNNING, Run, Unit
+from tradewind.core.work import CANCELLED, DONE, Attempt, Run, Unit
 from tradewind.live.cache.known import Known
 from tradewind.live.documents import encode
 from tradewind.live.jobs import Job
+from tradewind.live.outlook import predicted_note
 from tradewind.live.port import Broke, Done, Report
+from tradewind.live.standing import machine_row, progress_of, running_on
 from tradewind.live.store.coding import pack
 from tradewind.live.store.port import Changes
 from tradewind.live.store.rows import (
@@ -29,7 +32,19 @@ from tradewind.live.store.rows import (
     UnitChange,
     UnitRow,
 )
-from tradewind.model.command import Acquire, Admitted, Charged, Ended, Expired, Kill, Recalled, Refunded, Release, Start
+from tradewind.model.command import (
+    Acquire,
+    Admitted,
+    Charged,
+    Ended,
+    Expired,
+    Kill,
+    Predicted,
+    Recalled,
+    Refunded,
+    Release,
+    Start,
+)
 from tradewind.model.event import (
     Cancelled,
     Event,
@@ -38,6 +53,7 @@ from tradewind.model.event import (
     MachineFailed,
     MachineLost,
     MachineReady,
+    MachineResized,
     MachineUnwanted,
     Reprioritised,
     Resumed,
@@ -45,6 +61,8 @@ from tradewind.model.event import (
     Timer,
 )
 from tradewind.model.units import Time
+
+GONE = "it shrank below what its type keeps"
 
 
 class Journal:
@@ -66,11 +84,14 @@ class Journal:
             Start: self._start,
             Kill: self._kill,
             Expired: self._expired,
+            Predicted: self._predicted,
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.machine, record.at, record.because),
             Charged: lambda record: self._money(record, refund=False),
             Refunded: lambda record: self._money(record, refund=True),
         }
+        self._shrinking: dict[int, tuple[Unit, Attempt]] = {}
+        """What runs on the machine that is being resized."""
         self._begin()
 
     def _begin(self) -> None:
@@ -82,6 +103,8 @@ class Journal:
         self._machines: dict[int, tuple[Machine, Time | None, str]] = {}
         self._runs: dict[int, RunChange] = {}
         self._cache: dict[tuple[str, str], CacheRow] = {}
+        self._ousted: dict[int, Unit] = {}
+        """Units whose machines have gone or shrunk; how they stand then is for the end of the batch to say."""
 
     def event(self, event: Event, report: Report | None) -> None:
         """Note an event before the core handles it, while the state still knows what it is about."""
@@ -94,7 +117,9 @@ class Journal:
         if isinstance(event, Finished | Failed):
             self._report(event, report)
         elif isinstance(event, MachineLost | MachineFailed):
-            self._machine_gone(event)
+            self._machine_gone(event.machine, event.at, event.reason)
+        elif isinstance(event, MachineResized):
+            self._resized(event)
         elif isinstance(event, MachineReady):
             machine = self._held.get(event.machine)
             if machine is not None:
@@ -113,12 +138,12 @@ class Journal:
         """Note attempts that are about to be killed."""
         if isinstance(event, MachineUnwanted):
             machine = self._held.get(event.machine)
-            for unit in machine.running.values() if machine is not None and event.is_urgent else ():
-                self._attempt(unit, event.at, "lost", event.reason)
+            if machine is not None and event.is_urgent:
+                self._oust(machine, event.at, "lost", event.reason)
         elif event.run in self._state.runs:
             for unit in self._state.runs[event.run].units:
-                if unit.state == RUNNING:
-                    self._attempt(unit, event.at, "cancelled", "the run was cancelled")
+                for each in unit.attempts():
+                    self._attempt(unit, each, event.at, "cancelled", "the run was cancelled")
 
     def command(self, command: Record) -> None:
         """Note a command or notice after the core has put it out."""
@@ -130,10 +155,14 @@ class Journal:
     def close(self) -> Changes:
         """What the batch has changed; the next one begins."""
         changes = self._changes
+        for unit in self._ousted.values():
+            if unit.id in self._state.units:
+                said = self._units.get(unit.id)
+                self._write_unit(unit, message="" if said is None else said.message)
         changes.units = list(self._units.values())
         changes.runs = list(self._runs.values())
         changes.cache = list(self._cache.values())
-        changes.machines += [_machine_row(*each) for each in self._machines.values()]
+        changes.machines += [machine_row(*each) for each in self._machines.values()]
         if self._records and self._first_seq is not None:
             last, at = self._last
             changes.log = [LogRow(self._first_seq, last, at, pack(self._records))]
@@ -218,6 +247,9 @@ class Journal:
                     if unit.state == CANCELLED:
                         self._write_unit(unit, ended=record.at, message=f"the run has {record.status}")
 
+    def _predicted(self, record: Predicted) -> None:
+        self._changes.notes[predicted_note(record.run)] = record.finish
+
     def _start(self, record: Start) -> None:
         self._write_unit(self._state.units[record.unit])
 
@@ -228,7 +260,7 @@ class Journal:
             unit.run.id,
             unit.id,
             unit.state,
-            unit.attempt,
+            unit.last,
             failures,
             unit.lost,
             machine,
@@ -236,6 +268,8 @@ class Journal:
             ended,
             results,
             message,
+            unit.preempted,
+            progress_of(unit) if unit.kept or unit.attempt != unit.last or unit.copies else None,
         )
 
     def settled(self, unit: Unit, event: Finished | Failed, report: Report | None) -> None:
@@ -248,18 +282,25 @@ class Journal:
 
     def _report(self, event: Finished | Failed, report: Report | None) -> None:
         unit = self._state.units.get(event.unit)
-        if unit is None or unit.attempt != event.attempt or unit.state != RUNNING:
+        if unit is None or not unit.runs(event.attempt, event.machine):
             return
         usage = report.usage if isinstance(report, Done | Broke) else None
         outcome, reason = ("done", "") if isinstance(event, Finished) else (event.cause, event.reason)
-        self._attempt(
-            unit, event.at, outcome, reason, cpu=usage.cpu if usage else 0.0, memory=usage.memory if usage else 0
-        )
+        for each in unit.attempts():
+            if each.number == event.attempt:
+                used = (usage.cpu, usage.memory) if usage else (0.0, 0)
+                self._attempt(unit, each, event.at, outcome, reason, *used)
+            elif outcome == "done":
+                self._attempt(unit, each, event.at, "beaten", BEATEN)
 
     def _kill(self, record: Kill) -> None:
         unit = self._state.units.get(record.unit)
         if unit is not None:
             self._write_unit(unit)
+        if record.because == SHRUNK:
+            unit, attempt = self._shrinking[record.unit]
+            self._attempt(unit, attempt, record.at, "preempted", SHRUNK)
+            self._ousted[unit.id] = unit
 
     def _expired(self, record: Expired) -> None:
         unit = self._unit(record.run, record.unit)
@@ -271,13 +312,13 @@ class Journal:
         found = self._jobs[run].run
         return None if found is None else next((each for each in found.units if each.id == unit), None)
 
-    def _attempt(self, unit: Unit, at: Time, outcome: str, reason: str, *, cpu: float = 0.0, memory: int = 0) -> None:
-        machine = -1 if unit.machine is None else unit.machine.id
-        folder = str(self._jobs[unit.run.id].attempt_folder(unit, unit.attempt))
+    def _attempt(
+        self, unit: Unit, attempt: Attempt, at: Time, outcome: str, reason: str, cpu: float = 0.0, memory: int = 0
+    ) -> None:
+        number, machine, started = attempt
+        folder = str(self._jobs[unit.run.id].attempt_folder(unit, number))
         self._changes.attempts.append(
-            AttemptRow(
-                unit.run.id, unit.id, unit.attempt, machine, unit.started, at, outcome, reason, folder, cpu, memory
-            )
+            AttemptRow(unit.run.id, unit.id, number, machine.id, started, at, outcome, reason, folder, cpu, memory)
         )
 
     # Machines and money
@@ -288,12 +329,27 @@ class Journal:
         self._because[machine.id] = record.because
         self._write_machine(machine)
 
-    def _machine_gone(self, event: MachineLost | MachineFailed) -> None:
-        machine = self._held.get(event.machine)
+    def _machine_gone(self, number: int, at: Time, reason: str) -> None:
+        machine = self._held.get(number)
         if machine is not None:
-            for unit in machine.running.values():
-                self._attempt(unit, event.at, "lost", event.reason)
-            self._leave(machine.id, event.at, event.reason)
+            self._oust(machine, at, "lost" if machine.kind.is_firm else "preempted", reason)
+            self._leave(machine.id, at, reason)
+
+    def _oust(self, machine: Machine, at: Time, outcome: str, reason: str) -> None:
+        """Note that all attempts on a machine end."""
+        for unit, attempt in running_on(machine):
+            self._attempt(unit, attempt, at, outcome, reason)
+            self._ousted[unit.id] = unit
+
+    def _resized(self, event: MachineResized) -> None:
+        machine = self._held.get(event.machine)
+        if machine is None:
+            return
+        if not machine.kind.type.keeps(event.amounts):
+            self._machine_gone(machine.id, event.at, GONE)
+            return
+        self._write_machine(machine)
+        self._shrinking = {unit.id: (unit, attempt) for unit, attempt in running_on(machine)}
 
     def _leave(self, number: int, at: Time, because: str) -> None:
         machine = self._held.pop(number, None)
@@ -334,17 +390,3 @@ def keeps_going_note(run: int) -> str:
 def suspended_note(run: int) -> str:
     """Under which name the store notes that nothing of a run is to be started for now."""
     return f"suspended/{run}"
-
-
-def _machine_row(machine: Machine, released: Time | None, because: str) -> MachineRow:
-    return MachineRow(
-        machine.id,
-        machine.kind.type.name,
-        machine.pool.tenant.name,
-        machine.state,
-        machine.acquired,
-        machine.expected,
-        machine.paid_until,
-        released,
-        because,
-    )

@@ -14,7 +14,7 @@ from typing import IO
 
 from tradewind.live.folder import LOCK
 from tradewind.live.loop import wall_clock
-from tradewind.live.store.errors import StoreError
+from tradewind.live.store.errors import StoreError, StoreInUseError
 from tradewind.live.store.port import Lease, Store
 from tradewind.model.units import SECOND
 
@@ -32,6 +32,7 @@ class Leader:
     def __init__(self, store: Store, folder: Path, on_trouble: Callable[[str], None]) -> None:
         self._store = store
         self._folder = folder
+        self._holder = f"{socket.gethostname()}:{folder}"
         self._on_trouble = on_trouble
         self._stack = ExitStack()
 
@@ -39,10 +40,9 @@ class Leader:
         """Wait until nobody else leads; told once, if it takes time."""
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = self._stack.enter_context((self._folder / LOCK).open("a"))
-        holder = f"{socket.gethostname()}:{self._folder}"
         is_told = False
         while True:
-            lease = await asyncio.to_thread(self._take, lock, holder)
+            lease = await asyncio.to_thread(self._take, lock)
             if lease is not None:
                 self._stack.callback(self._drop, lease)
                 return lease
@@ -50,6 +50,15 @@ class Leader:
                 wait("another server leads this store; waiting for it to end")
                 is_told = True
             await asyncio.sleep(_PAUSE)
+
+    def take_now(self) -> Lease:
+        """Lead at once, for whoever is alone in the folder; an error if somebody elsewhere does."""
+        now = wall_clock()
+        lease = self._store.take_lease(NAME, self._holder, now + _TIME, now)
+        if lease is None:
+            raise StoreInUseError
+        self._stack.callback(self._drop, lease)
+        return lease
 
     async def stay(self, lease: Lease) -> None:
         """Renew the lease again and again; ends when somebody else leads."""
@@ -68,13 +77,13 @@ class Leader:
         """Let somebody else lead at once."""
         self._stack.close()
 
-    def _take(self, lock: IO[str], holder: str) -> Lease | None:
+    def _take(self, lock: IO[str]) -> Lease | None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return None
         now = wall_clock()
-        return self._store.take_lease(NAME, holder, now + _TIME, now)
+        return self._store.take_lease(NAME, self._holder, now + _TIME, now)
 
     def _drop(self, lease: Lease) -> None:
         with suppress(StoreError):  # it will expire

@@ -33,6 +33,9 @@ def wall_clock() -> Time:
 class Loop:
     """Wakes a driver; reports of an engine go to `hear`."""
 
+    at_once = True
+    """Whether a turn is taken as soon as something is heard, which is half the way of waking whoever waits for it."""
+
     def __init__(self, on_trouble: Callable[[str], None] = lambda _: None) -> None:
         self.driver: Driver | None = None
         self._woken = asyncio.Event()
@@ -40,6 +43,10 @@ class Loop:
         self._due: Time | None = None
         """When the alarm will ring."""
         self._early: list[Report] = []
+        self._is_waiting = False
+        self._is_over: Callable[[], bool] = lambda: False
+        self._problem: Exception | None = None
+        """What went wrong in a turn that was taken at once."""
         self._on_trouble = on_trouble
 
     def hear(self, reports: Sequence[Report]) -> None:
@@ -48,7 +55,10 @@ class Loop:
             self._early += reports
             return
         self.driver.tell(*reports)
-        self._woken.set()
+        if self._is_waiting and self.at_once and not self._woken.is_set():
+            self._turn_at_once(self.driver)
+        else:
+            self._woken.set()
 
     def wake(self) -> None:
         """Take a turn soon."""
@@ -57,6 +67,7 @@ class Loop:
     async def run(self, driver: Driver, is_over: Callable[[], bool]) -> None:
         """Take turns until it is over."""
         self.driver = driver
+        self._is_over = is_over
         driver.tell(*self._early)
         before = gc.get_threshold()
         gc.set_threshold(_GARBAGE)  # what is pending is no garbage, and long to walk
@@ -64,16 +75,20 @@ class Loop:
             while True:
                 await self._turn(driver)
                 if is_over():
+                    await self._turn(driver, is_last=True)
                     return
                 await self._wait(driver)
         finally:
             gc.set_threshold(*before)
 
-    async def _turn(self, driver: Driver) -> None:
+    async def _turn(self, driver: Driver, *, is_last: bool = False) -> None:
         tries = 0
         while True:
             try:
-                await self.turn(driver)
+                if is_last:
+                    driver.flush()
+                else:
+                    await self.turn(driver)
             except StoreUnavailableError as error:
                 pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
                 self._on_trouble(f"{error}; trying again in {pause:g} s")
@@ -86,11 +101,32 @@ class Loop:
         """Take one turn."""
         driver.turn()
 
+    def _turn_at_once(self, driver: Driver) -> None:
+        """Take one turn; whoever waits goes on only if there is more to it."""
+        self._is_waiting = False
+        try:
+            driver.turn()
+        except StoreUnavailableError:  # the next turn tries again, and says so
+            self._woken.set()
+            return
+        except Exception as problem:
+            self._problem = problem
+        if self._problem is not None or self._is_over():
+            self._woken.set()
+        else:
+            self._is_waiting = True
+            if driver.due != self._due:
+                self._set_alarm(driver.due)
+
     async def _wait(self, driver: Driver) -> None:
         if not self._woken.is_set() and driver.due != self._due:
             self._set_alarm(driver.due)
+        self._is_waiting = True
         await self._woken.wait()
+        self._is_waiting = False
         self._woken.clear()
+        if self._problem is not None:
+            raise self._problem
 
     def _set_alarm(self, due: Time | None) -> None:
         """Be woken at some time; mostly it is the one that was set before."""

@@ -1,7 +1,8 @@
-"""What a policy remembers, kept over restarts."""
+"""What a policy remembers, and what was learned of run times and boot lags, kept over restarts."""
 
 from collections.abc import Mapping
 
+from tradewind.core.state import State
 from tradewind.model.action import Json
 from tradewind.model.units import SECOND, Time
 from tradewind.policies.protocol import Policy
@@ -10,27 +11,31 @@ _PAUSE = 5 * SECOND
 """Between two saves: a memory may be large, and a restart that forgets the last moments does no harm."""
 
 
-class PolicyMemory:
-    """Hands a policy what it remembered, and notices when that has changed."""
+class Memories:
+    """Hands out what was remembered, and notices when that has changed."""
 
-    def __init__(self, policy: Policy, saved: Mapping[str, Json]) -> None:
+    def __init__(self, policy: Policy, state: State, saved: Mapping[str, Json]) -> None:
         self._name = policy.name
         self._memory = policy.memory
+        self._learned = state.learned
         self._last = saved.get(policy.name)
         self._due: Time = 0
         if self._memory is not None and self._last is not None:
             self._memory.load(self._last)
+        state.recall(saved)
 
     def changed(self, now: Time, *, is_over: bool) -> dict[str, Json]:
-        """What is to be saved, by the name of the policy; nothing if it is as it was.
+        """What is to be saved, by the name of the policy, and of what was learned; nothing if it is as it was.
 
         Nor if it was saved a moment ago, unless everything is over.
         """
-        if self._memory is None or (now < self._due and not is_over):
+        if now < self._due and not is_over:
             return {}
-        self._due = now + _PAUSE
-        found = self._memory.save()
-        if found == self._last:
-            return {}
-        self._last = found
-        return {self._name: found}
+        found: dict[str, Json] = self._learned.changes() if self._learned is not None else {}
+        if self._memory is not None:
+            memory = self._memory.save()
+            if memory != self._last:
+                self._last = found[self._name] = memory
+        if found:
+            self._due = now + _PAUSE
+        return found

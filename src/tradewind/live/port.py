@@ -33,6 +33,8 @@ class Order:
     cpus: int = 1
     memory: int | None = None
     """Bytes that the attempt may use; None: no limit of its own."""
+    most: int = 0
+    """It is lined up, and begins once fewer attempts than this run on its machine; 0: at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Broke(NamedTuple):
     machine: int
     cause: str
     """`error`, `memory`, `timeout`, `silence`, `missing` (an output), `start` (it could not be started),
-    `lost` (nobody knows of it any more)."""
+    `lost` (nobody knows of it any more), `returned` (it was lined up, and its turn did not come)."""
     reason: str
     """In a line, for people."""
     call: str = ""
@@ -105,6 +107,17 @@ Report: TypeAlias = Up | Down | Resized | Done | Broke
 
 class Engine(Protocol):
     """Runs attempts on machines; never blocks, and calls back from its own thread of events."""
+
+    @property
+    def ends_with_us(self) -> bool:
+        """Whether all that it runs ends with this process, in whatever way that ends, and nobody reports it later.
+
+        What is started need not be saved first then: a crash leaves nothing running of which the store knows nothing.
+        """
+
+    @property
+    def ahead(self) -> int:
+        """How many orders a machine takes beyond what it can run at once, to begin each as another ends."""
 
     def acquire(self, machine: int, type: MachineType) -> None:
         """Bring a machine up; `Up` or `Down` will be reported."""

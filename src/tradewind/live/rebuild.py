@@ -1,10 +1,9 @@
 """Rebuilding a driver's core and jobs from what the store has saved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tradewind.core.chains.chain import task_of
 from tradewind.core.handle import Core
 from tradewind.core.machines import IDLE
 from tradewind.core.restore import MachineWas, Next, RunWas, Spent, UnitWas, restore, restore_run
@@ -12,10 +11,13 @@ from tradewind.core.work import DONE, WAITING
 from tradewind.live.documents import decode
 from tradewind.live.jobs import Job
 from tradewind.live.journal import keeps_going_note, suspended_note
+from tradewind.live.outlook import predicted_note
+from tradewind.live.sizes import sized_task_of
 from tradewind.live.store.port import RunDetail, Saved
 from tradewind.live.store.rows import MachineRow, RunRow, UnitRow
+from tradewind.model.requirement import amounts_of
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import Time
+from tradewind.model.units import Duration, Time
 from tradewind.model.workflow import Workflow
 
 
@@ -50,7 +52,10 @@ def rebuild(core: Core, jobs: dict[int, Job], saved: Saved, folder: Path, now: T
         for row in saved.runs
     ]
     machines = [
-        MachineWas(row.number, row.kind, row.tenant, row.state >= IDLE, row.acquired, row.expected, row.paid_until)
+        MachineWas(
+            *(row.number, row.kind, row.tenant, row.state >= IDLE, row.acquired, row.expected, row.paid_until),
+            *(() if row.size is None else (amounts_of(row.size[0]), *row.size[1:])),
+        )
         for row in kept
     ]
     spent = [Spent(c.tenant, c.at, c.amount) for c in saved.charges if not c.refund and c.machine not in held]
@@ -58,6 +63,7 @@ def rebuild(core: Core, jobs: dict[int, Job], saved: Saved, folder: Path, now: T
     restore(core, now, runs, machines, spent, numbers)
     for number, job in jobs.items():
         job.run = core.state.runs[number]
+        job.run.predicted = saved.notes.get(predicted_note(number))
     return Rebuilt(sorted(held), forgotten, list(_stranded(core, jobs)), _broken(core, jobs))
 
 
@@ -74,7 +80,10 @@ def reopen(core: Core, jobs: dict[int, Job], detail: RunDetail, folder: Path) ->
     """Bring back a run that has ended, suspended, with all that is not done to be done; its number."""
     was = _run_was(jobs, detail.run, detail.units, folder)
     job = jobs[was.number]
-    units = [unit if unit.state == DONE else unit._replace(state=WAITING, failures=0, lost=0) for unit in was.units]
+    units = [
+        unit if unit.state == DONE else unit._replace(state=WAITING, failures=0, lost=0, preempted=0)
+        for unit in was.units
+    ]
     is_open = was.is_open or bool(job.chains_beyond({unit.task.id for unit in units}))
     restore_run(core, was._replace(units=units, is_open=is_open, is_suspended=True))
     job.run = core.state.runs[was.number]
@@ -116,7 +125,7 @@ def _run_was(jobs: dict[int, Job], row: RunRow, units: list[UnitRow], folder: Pa
         parents = dict(zip((unit.number for unit in units), first.parents, strict=True))
     else:
         is_open = replay(job, units)
-        tasks = {unit.number: task_of(decode(unit.tasks or b"")) for unit in units}
+        tasks = {unit.number: sized_task_of(decode(unit.tasks or b"")) for unit in units}
         parents = dict.fromkeys(tasks, ())
     return RunWas(
         row.number,
@@ -137,10 +146,17 @@ def _run_was(jobs: dict[int, Job], row: RunRow, units: list[UnitRow], folder: Pa
                 unit.lost,
                 unit.machine,
                 unit.started or 0,
+                unit.preempted,
+                *_saved(unit),
             )
             for unit in units
         ],
     )
+
+
+def _saved(unit: UnitRow) -> tuple[Duration, Sequence[tuple[int, int, Time]]]:
+    progress = unit.progress or {}
+    return progress.get("kept", 0), [(number, machine, at) for number, machine, at in progress.get("running", ())]
 
 
 def replay(job: Job, units: list[UnitRow]) -> bool:

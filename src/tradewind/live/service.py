@@ -56,6 +56,8 @@ class Settings:
     grace: float = 5.0
     engine: Callable[[Listener], Engine] | None = None
     """Makes what runs work; by default worker processes on this host."""
+    around: Callable[[Listener, Engine], Engine] | None = None
+    """Puts another engine around that one."""
 
 
 class Key(NamedTuple):
@@ -163,6 +165,8 @@ class Service:
         settings = self.settings
         make = settings.engine or self._local
         engine = make(loop.hear)
+        if settings.around is not None:
+            engine = settings.around(loop.hear, engine)
         self._stack.callback(engine.close)
         self._driver = Driver(
             self.state,

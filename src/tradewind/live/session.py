@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tradewind.core.estimates import Learned
 from tradewind.core.log import Sink
 from tradewind.core.state import State
 from tradewind.live.cache.cache import Cache
@@ -15,15 +16,15 @@ from tradewind.live.driver import Driver
 from tradewind.live.engines.harvest import with_harvest
 from tradewind.live.engines.keeper import Newborn
 from tradewind.live.engines.local import LocalEngine
-from tradewind.live.estimates import learned_in
+from tradewind.live.engines.played import Leases, with_played
 from tradewind.live.facts import Close, Retry, Submit, Suspend, Unsuspend
-from tradewind.live.folder import RUNS, STORE, alone_in
+from tradewind.live.folder import RUNS, STORE, alone_in, note_store, store_of
 from tradewind.live.jobs import Document
 from tradewind.live.loop import Loop, wall_clock
 from tradewind.live.port import Failure, Listener
 from tradewind.live.steered import Control
 from tradewind.live.store.open import open_store
-from tradewind.live.store.port import Store
+from tradewind.live.store.port import Lease, Store
 from tradewind.live.store.rows import run_number
 from tradewind.model.action import Json
 from tradewind.model.machine import MachineType
@@ -50,6 +51,10 @@ class Settings:
     grace: float = 5.0
     silence: float = 10.0
     """Seconds after which a machine that does not answer is given up."""
+    store: str | None = None
+    """Where runs are kept, unless it is in the folder: a path, or the address of a database."""
+    leases: Mapping[str, Leases] = field(default_factory=dict)
+    """By type: who knows what becomes of machines that are played from a trace."""
 
 
 @dataclass(slots=True)
@@ -114,10 +119,8 @@ class Session:
         settings = self._settings
         with ExitStack() as stack:
             stack.enter_context(alone_in(settings.folder))
-            # this host is all the machines there are: if it fails, nothing runs that the store might have forgotten
-            store: Store = open_store(settings.folder / STORE, durability="relaxed")
-            stack.callback(store.close)
             loop = Loop(self._on_trouble)
+            store, lease = self._open(stack, loop)
             keeper, self._keeper = self._keeper, None
 
             def local(listener: Listener) -> LocalEngine:
@@ -130,14 +133,16 @@ class Session:
                     keeper=keeper,
                 )
 
-            engine = with_harvest(loop.hear, settings.machines, local)
+            engine = with_played(loop.hear, settings.leases, lambda hear: with_harvest(hear, settings.machines, local))
             stack.callback(engine.close)
-            learned = stack.enter_context(learned_in(settings.folder, self._on_trouble))
-            state = State(settings.machines, (settings.tenant,), settings.interval, 0, learned)
+            estimates = Learned(warn=self._on_trouble)
+            state = State(settings.machines, (settings.tenant,), settings.interval, 0, estimates)
             sinks = [sink_for(state) for sink_for in self._sinks]
             cache = Cache(store, settings.modules)
             runs = settings.folder / RUNS
-            driver = Driver(state, settings.policy, store, engine, wall_clock, runs, sinks=sinks, cache=cache)
+            driver = Driver(
+                state, settings.policy, store, engine, wall_clock, runs, lease=lease, sinks=sinks, cache=cache
+            )
             result = Result()
             if not self._begin(driver, submit, result):
                 return result
@@ -151,6 +156,32 @@ class Session:
             result.reasons += driver.faults
             return result
 
+    def _open(self, stack: ExitStack, loop: Loop) -> tuple[Store, Lease | None]:
+        """The store; with a lease, if it is not in the folder, where nobody else can be."""
+        folder = self._settings.folder
+        where = store_of(folder, self._settings.store)
+        is_here = where == folder / STORE
+        # this host is all the machines there are: if it fails, nothing runs that a store here might have forgotten
+        store = open_store(where, durability="relaxed" if is_here else "strict")
+        stack.callback(store.close)
+        if is_here:
+            return store, None
+        from tradewind.live.leading import Leader  # noqa: PLC0415 - seldom needed
+
+        leader = Leader(store, folder, self._on_trouble)
+        stack.callback(leader.close)
+        lease = leader.take_now()
+        note_store(folder, where)
+
+        async def stay() -> None:
+            await leader.stay(lease)
+            self._is_interrupted = True
+            loop.wake()
+
+        staying = asyncio.get_running_loop().create_task(stay())
+        stack.callback(staying.cancel)
+        return store, lease
+
     def _begin(self, driver: Driver, submit: Submit | Retry | None, result: Result) -> bool:
         """Tell the driver what is wanted of it; whether it is to begin at all."""
         earlier = driver.state.runs
@@ -158,7 +189,8 @@ class Session:
             result.run = driver.state.next_run
             driver.tell(*(Suspend(number) for number, run in earlier.items() if not run.is_suspended), submit, Close())
             if earlier:
-                self._on_trouble(f"{len(earlier)} earlier runs are unfinished; `--resume` goes on with them")
+                runs = "run is" if len(earlier) == 1 else "runs are"
+                self._on_trouble(f"{len(earlier)} earlier {runs} unfinished; `--resume` goes on with them")
             return True
         if driver.stranded:
             result.status, result.reasons = "refused", driver.stranded

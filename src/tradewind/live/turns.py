@@ -14,6 +14,8 @@ from tradewind.live.store.port import Changes, Lease, Store
 class Turns(Loop):
     """Takes turns, and lets another thread wait for the store meanwhile, so that everybody else is still served."""
 
+    at_once = False
+
     def __init__(
         self,
         on_trouble: Callable[[str], None],

@@ -41,7 +41,44 @@ class Container:
     """Whether the words of the command are arguments for what the image itself starts, and no shell reads them."""
 
 
-Action: TypeAlias = Shell | Function | Container
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Slots of a site, as a simulation takes them to be."""
+
+    slots: int
+    speed: float
+    """Iterations that a slot does in a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divisible:
+    """A divisible job: independent iterations, spread over partitions while they run.
+
+    On a machine of its own the step has a slot for each of its cpus; on a server with sites, these do the work.
+    """
+
+    iterations: Json
+    """How many, or a template that gives that."""
+    command: str = ""
+    """What a partition runs; it asks for its iterations by the worker protocol."""
+    target: str = ""
+    """Or a Python function, `module:function`, called with each chunk of iterations and the inputs."""
+    within: Duration | None = None
+    """Time after which it should have ended; None: nothing is balanced."""
+    initial: int | None = None
+    """Partitions at the start; None: one for each slot."""
+    maximum: int = 1_000
+    """Partitions at once."""
+    balancer: str = "ruper"
+    reducer: str = "concatenate"
+    """What becomes of the results: `concatenate`, `sum`, `run` or `python`."""
+    reduce: str = ""
+    """The command, or the function, that reduces them."""
+    lots: Mapping[str, Lot] = field(default_factory=lambda: NOTHING)
+    """Sites by name, for simulation."""
+
+
+Action: TypeAlias = Shell | Function | Container | Divisible
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from tradewind.model.requirement import Amounts
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import Money, Time
+from tradewind.model.units import Time
 from tradewind.model.workflow import Task, Workflow
 
 
@@ -147,17 +147,8 @@ class Failed(NamedTuple):
     cause: str = "error"
 
 
-class BudgetChanged(NamedTuple):
-    """A tenant may spend another amount per interval from now on."""
-
-    at: Time
-    seq: int
-    tenant: str
-    budget: Money | None
-
-
 class TenantChanged(NamedTuple):
-    """A tenant is new, or has another budget, interval or weight from now on."""
+    """A tenant is new, or has another budget, interval, weight or most machines from now on."""
 
     at: Time
     seq: int
@@ -193,7 +184,6 @@ Event: TypeAlias = (
     | MachineUnwanted
     | Finished
     | Failed
-    | BudgetChanged
     | TenantChanged
     | Closed
     | Timer

@@ -50,6 +50,8 @@ class BootLag:
 
     mean: Duration = 0
     deviation: Duration = 0
+    declared: Duration | None = None
+    """What policies are told, as long as nothing is learned; None: the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,17 @@ class MachineType:
     market: Market = Market.ON_DEMAND
     minimum: Amounts = ()
     """What a machine that shrinks keeps, or is gone; until it is told otherwise it has all its amounts."""
+    trace: str = ""
+    """A file from which machines of it are played where they run on this host: when they change or are taken back."""
+    trace_speed: float = 1.0
+    """How many times faster the trace passes than time does."""
+    core_price: Money = 0
+    """What is paid back of the price for each core that a machine lacks of its type, if it does for a period."""
+
+    def __post_init__(self) -> None:
+        most, least = dict(self.amounts).get("cpus", 0), dict(self.minimum).get("cpus", 0)
+        if self.core_price * (most - least) > self.price:
+            raise ValueError("cores that a machine may lack cost more than the whole machine")
 
     def keeps(self, amounts: Amounts) -> bool:
         """Whether a machine of this type that offers no more than these amounts is still ours."""

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from tradewind.model.action import NO_LIMITS, NOTHING, Action, Container, Function, Json, Limits, Output, Shell
+from tradewind.model.action import (
+    NO_LIMITS,
+    NOTHING,
+    Action,
+    Container,
+    Divisible,
+    Function,
+    Json,
+    Limits,
+    Output,
+    Shell,
+)
 from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.units import Duration
 from tradewind.model.workflow import NO_RUNTIMES, ONCE, Retry
@@ -175,6 +186,9 @@ def fields(step: Step) -> Iterator[Field]:
         case Container(image, command):
             yield Field(("container", "image"), image, Phase.BEFORE)
             yield Field(("container", "run"), command, Phase.WITHIN)
+        case Divisible(iterations, command):
+            yield Field(("divisible", "iterations"), iterations, Phase.BEFORE)
+            yield Field(("divisible", "run"), command, Phase.WITHIN)
         case Function() | None:
             pass
     for name, text in step.environment.items():

@@ -5,14 +5,16 @@ time in which a machine boots, and a cross the loss of one. With many machines a
 white is idle.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.core.log import Record
 from tradewind.core.state import State
+from tradewind.core.work import Unit
 from tradewind.model.command import Acquire, Kill, Release, Start
 from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost, MachineReady
 from tradewind.model.units import Time, show_duration
@@ -29,6 +31,8 @@ FEW = 64
 PIXELS = 1_800
 """In how many steps of time many lanes are drawn."""
 
+OTHERS = "others"
+NO_MOMENTS: Mapping[str, Time] = {}
 _COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW)
 
 
@@ -38,7 +42,7 @@ class Bar(NamedTuple):
     begin: Time
     end: Time
     what: str
-    """What it required."""
+    """What it required, or was."""
     is_done: bool = True
     """Whether it ended well."""
 
@@ -56,11 +60,18 @@ class Lane:
     bars: list[Bar] = field(default_factory=list)
 
 
+def needs(unit: Unit) -> str:
+    """What a unit requires."""
+    return str(unit.need.requirement)
+
+
 class Lanes:
     """Follows a run record by record and notes what ran where."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, what: Callable[[Unit], str] = needs) -> None:
+        """`what`: by which bars are told apart."""
         self._state = state
+        self._what = what
         self._running: dict[int, dict[int, tuple[Time, str]]] = {}
         self.by_machine: dict[int, Lane] = {}
 
@@ -74,8 +85,7 @@ class Lanes:
         """Take the next record of the log."""
         match record:
             case Start():
-                needs = str(self._state.units[record.unit].need.requirement)
-                self._running[record.machine][record.unit] = (record.at, needs)
+                self._running[record.machine][record.unit] = (record.at, self._what(self._state.units[record.unit]))
             case Finished() | Failed() | Kill():
                 self._stop(record.machine, record.unit, record.at, is_done=isinstance(record, Finished))
             case Acquire():
@@ -102,12 +112,34 @@ class Lanes:
             lane.gone, lane.is_lost = at, is_lost
 
 
-def draw_lanes(runs: Mapping[str, Sequence[Lane]], path: Path, title: str = "", begin: Time = 0) -> None:
-    """Draw runs below each other, by their titles, from a time on; the file's suffix says the format."""
+def few_sorts(lanes: Sequence[Lane]) -> list[Lane]:
+    """The lanes with no more sorts of bars than there are colours: those that took least time are put together."""
+    times: Counter[str] = Counter()
+    for lane in lanes:
+        for bar in lane.bars:
+            times[bar.what] += bar.end - bar.begin
+    if len(times) <= len(_COLOURS):
+        return list(lanes)
+    kept = {what for what, _ in times.most_common(len(_COLOURS) - 1)}
+    return [
+        replace(lane, bars=[bar if bar.what in kept else bar._replace(what=OTHERS) for bar in lane.bars])
+        for lane in lanes
+    ]
+
+
+def draw_lanes(
+    runs: Mapping[str, Sequence[Lane]],
+    path: Path,
+    title: str = "",
+    begin: Time = 0,
+    moments: Mapping[str, Time] = NO_MOMENTS,
+    prefix: str = "needs ",
+) -> None:
+    """Draw runs below each other, by their titles, from a time on, with moments marked; the suffix says the format."""
     if not any(runs.values()):
         raise ValueError("there are no lanes to draw")
     ends = {name: _end(lanes) for name, lanes in runs.items()}
-    end = max(ends.values())
+    end = max([*ends.values(), *moments.values()])
     scale = time_scale(end - begin)
     colours = _colours(runs.values())
     heights = [max(1.2, 0.24 * len(lanes)) if len(lanes) <= FEW else 5.5 for lanes in runs.values()]
@@ -118,16 +150,22 @@ def draw_lanes(runs: Mapping[str, Sequence[Lane]], path: Path, title: str = "", 
         for axes, (name, lanes) in zip(panels, runs.items(), strict=True):
             axes.set_title(name)
             axes.set_title(
-                f"{len(lanes):,} machines, {show_duration(ends[name] - begin)}",
+                f"{_machines(len(lanes))}, {show_duration(ends[name] - begin)}",
                 loc="right",
                 fontweight="normal",
                 fontsize=9,
                 color=GREY,
             )
             _draw_run(axes, lanes, begin, end, scale, colours)
+            for moment in moments.values():
+                axes.axvline(scale(moment - begin), color=RED, linewidth=1.2, linestyle="--")
         scale.apply(panels[-1], 0, round(1.01 * (end - begin)))
         panels[-1].set_xlabel(scale.name)
-        _explain(figure, runs, begin, colours)
+        _explain(figure, runs, begin, colours, moments, prefix)
+
+
+def _machines(count: int) -> str:
+    return "1 machine" if count == 1 else f"{count:,} machines"
 
 
 def _draw_run(
@@ -234,15 +272,23 @@ def _darker(colour: str) -> tuple[float, float, float]:
     return 0.55 * red, 0.55 * green, 0.55 * blue
 
 
-def _explain(figure: "Figure", runs: Mapping[str, Sequence[Lane]], begin: Time, colours: Mapping[str, str]) -> None:
+def _explain(
+    figure: "Figure",
+    runs: Mapping[str, Sequence[Lane]],
+    begin: Time,
+    colours: Mapping[str, str],
+    moments: Mapping[str, Time],
+    prefix: str,
+) -> None:
     """One legend for all panels."""
     from matplotlib.lines import Line2D  # noqa: PLC0415  # an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
 
     lanes = [lane for each in runs.values() for lane in each]
-    marks: list[Patch | Line2D] = [Patch(color=colour, label=f"needs {what}") for what, colour in colours.items()]
+    marks: list[Patch | Line2D] = [Patch(color=colour, label=f"{prefix}{what}") for what, colour in colours.items()]
     if any(lane.up is not None and lane.up > max(lane.acquired, begin) for lane in lanes):
         marks.append(Patch(facecolor="white", edgecolor=PALE, hatch="//////", label="booting"))
     if any(lane.is_lost for lane in lanes):
         marks.append(Line2D([], [], color=BLACK, marker="x", linestyle="", markeredgewidth=2, label="killed"))
+    marks += [Line2D([], [], color=RED, linestyle="--", label=name) for name in moments]
     figure.legend(handles=marks, loc="outside lower left", ncols=min(len(marks), 8), columnspacing=1.4)

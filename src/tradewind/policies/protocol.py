@@ -66,11 +66,22 @@ class Unit(Protocol):
         """When its present attempt began."""
 
     @property
+    def copies(self) -> "Sequence[Attempt]":
+        """Attempts of it that run beside that."""
+
+    @property
     def is_ready(self) -> bool:
         """Whether it waits for nothing but a machine."""
 
     @property
     def is_ended(self) -> bool: ...
+
+
+class Attempt(Protocol):
+    """One of several attempts of a unit."""
+
+    @property
+    def machine(self) -> "Machine": ...
 
 
 class Machine(Protocol):
@@ -256,6 +267,9 @@ class View(Protocol):
     def freed(self) -> Sequence[Unit]:
         """Units that have become ready since the placer was last asked."""
 
+    def thinned(self) -> Sequence[Unit]:
+        """Units that have lost one of several attempts since the placer was last asked, and run on."""
+
     def vacated(self) -> Sequence[Machine]:
         """Machines that have gained room since the placer was last asked."""
 
@@ -309,6 +323,14 @@ class Place(NamedTuple):
     because: str
 
 
+class Copy(NamedTuple):
+    """Start another attempt of a unit that runs, on another machine with room; the first to end well counts."""
+
+    unit: Unit
+    machine: Machine
+    because: str
+
+
 class Foresee(NamedTuple):
     """Say when a run is thought to end: when that is first known, and whenever it turns late or in time again."""
 
@@ -318,6 +340,7 @@ class Foresee(NamedTuple):
 
 
 Scaling: TypeAlias = Rent | Return | Drain | Foresee
+Placing: TypeAlias = Place | Copy
 
 
 class Scaler(Protocol):
@@ -336,7 +359,7 @@ class Placer(Protocol):
     def rank(self, unit: Unit) -> int:
         """Ready units with smaller ranks come first; among equals the older one."""
 
-    def place(self, view: View) -> Iterator[Place]:
+    def place(self, view: View) -> Iterator[Placing]:
         """What to start now."""
 
 

@@ -16,6 +16,7 @@ from fastapi.openapi.utils import get_openapi
 import tradewind
 from tradewind.formats.load import load_machines
 from tradewind.live.artefacts import Artefacts
+from tradewind.live.divisible.engine import OnSites
 from tradewind.live.host import this_host
 from tradewind.live.indexing import Indexer
 from tradewind.live.loop import wall_clock
@@ -37,7 +38,7 @@ from tradewind.server import problems
 from tradewind.server.audit import Audit
 from tradewind.server.auth import Role, Tokens, new_token
 from tradewind.server.background import Background
-from tradewind.server.context import Context
+from tradewind.server.context import Context, new_tenant
 from tradewind.server.divisible import jobs
 from tradewind.server.divisible.app import Divert, worker_application
 from tradewind.server.divisible.office import open_office
@@ -66,6 +67,9 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
     types = load_machines(settings.machines.file) if settings.machines.file else (_this_host(),)
     policy = settings.policy.name
     metrics = Metrics(policy)
+    on_sites = OnSites(
+        lambda machine: service.state.machines[machine].pool.tenant.name, settings.server.folder.resolve()
+    )
     service = Service(
         ServiceSettings(
             folder=settings.server.folder.resolve(),
@@ -77,6 +81,7 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
             modules=settings.server.modules or (str(Path.cwd()),),
             grace=settings.server.grace,
             engine=engine,
+            around=on_sites.around,
         ),
         store,
         sinks=[metrics.sink_for],
@@ -101,6 +106,7 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
         artefacts=Artefacts(settings.server.folder.resolve() / RUNS, settings.artefacts.url),
         indexer=Indexer(store, pages),
         readers=readers,
+        on_sites=on_sites,
         tenants=tenants,
         policy=policy,
     )
@@ -113,9 +119,7 @@ def _tenants(access: Access, settings: Settings) -> dict[str, TenantRow]:
     rows = {row.name: row for row in access.tenants()}
     if "default" not in rows:
         given = settings.tenants
-        row = TenantRow(
-            "default", given.budget, given.interval, given.weight, given.max_active_runs, given.max_tasks, wall_clock()
-        )
+        row = new_tenant("default", given)
         access.put_tenant(row)
         rows["default"] = row
     return rows
@@ -144,9 +148,16 @@ def application(context: Context, say: Say = lambda _: None) -> FastAPI:
     async def life(_: FastAPI) -> AsyncIterator[None]:
         background = Background(context, say)
         background.start()
-        server = context.settings.server
-        office = open_office(context.settings.store, server.folder.resolve(), durability=server.durability)
+        server, divisible = context.settings.server, context.settings.divisible
+        office = open_office(
+            context.settings.store,
+            server.folder.resolve(),
+            divisible.times,
+            objects=divisible.objects,
+            durability=server.durability,
+        )
         app.state.office = workers.state.office = office
+        context.on_sites.open(office.desk, office.objects)
         try:
             yield
         finally:
@@ -164,6 +175,7 @@ def application(context: Context, say: Say = lambda _: None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.context = context
+    app.state.workers = workers
     problems.install(app)
     for router in (submit, runs, tasks, files, explain, events, machines, access, search, cost, jobs):
         app.include_router(router.router, prefix=API)
@@ -180,6 +192,9 @@ def _description(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         parts = made.setdefault("components", {})
         known = parts.setdefault("schemas", {})
+        workers = app.state.workers.openapi()
+        made["paths"] |= workers["paths"]
+        known |= workers["components"]["schemas"]
         for model in (ProblemDocument, Submission):
             shape = model.model_json_schema(ref_template="#/components/schemas/{model}")
             known |= shape.pop("$defs", {})
@@ -221,8 +236,9 @@ def serve(settings: Settings, say: Say) -> int:
     if settings.server.auth and (token := first_token(context)):
         say(f"admin token: {token}")
         say("it is shown this once; keep it, or make others with it: tradewind tokens create")
+    app = application(context, say)
     config = uvicorn.Config(
-        application(context, say),
+        Divert(app, app.state.workers),  # before everything else, for what workers call comes most often
         host=settings.server.host,
         port=settings.server.port,
         log_level="error",  # nobody fills the log with requests that are none

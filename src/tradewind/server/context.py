@@ -12,7 +12,9 @@ from fastapi import Request
 from starlette.responses import Response
 
 from tradewind.live.artefacts import Artefacts
+from tradewind.live.divisible.engine import OnSites
 from tradewind.live.indexing import Indexer
+from tradewind.live.loop import wall_clock
 from tradewind.live.service import Service, Taken
 from tradewind.live.store.access import Access, TenantRow
 from tradewind.live.store.money import Costs
@@ -24,7 +26,7 @@ from tradewind.server.audit import Audit
 from tradewind.server.auth import Caller, Role, Tokens
 from tradewind.server.metrics import Metrics
 from tradewind.server.problems import Problem, not_found
-from tradewind.server.settings import Settings
+from tradewind.server.settings import Settings, TenantsSection
 from tradewind.server.stream import Stream
 from tradewind.server.tallies import Tallies
 
@@ -53,6 +55,7 @@ class Context:
     artefacts: Artefacts
     indexer: Indexer
     readers: Readers
+    on_sites: OnSites
     tenants: dict[str, TenantRow]
     """All of them; whoever changes one changes it here, too."""
     policy: str = ""
@@ -92,6 +95,20 @@ class Context:
         if row is None or not caller.sees(name):
             raise not_found(f"tenant {name!r}")
         return row
+
+
+def new_tenant(name: str, given: TenantsSection) -> TenantRow:
+    """A tenant with what a new one gets."""
+    return TenantRow(
+        name,
+        given.budget,
+        given.interval,
+        given.weight,
+        given.max_active_runs,
+        given.max_tasks,
+        wall_clock(),
+        given.max_machines,
+    )
 
 
 def context_of(request: Request) -> Context:

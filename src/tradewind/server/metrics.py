@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 import tradewind
 from tradewind.core.log import Record, Sink
+from tradewind.core.machine_events import BEATEN, SHRUNK
 from tradewind.core.state import State
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.loop import wall_clock
@@ -21,6 +22,10 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SHORT = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 14400, 86400)
 _TURN = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
 _SHARE = 50
+
+
+_ENDS = {SHRUNK: "preempted", BEATEN: "beaten"}
+"""How attempts have ended that were killed, by why; others were cancelled."""
 
 
 class Metrics:
@@ -124,7 +129,7 @@ class _Counting:
             Start: self._start,
             Finished: self._finished,
             Failed: self._failed,
-            Kill: lambda _: metrics.attempts.labels("cancelled").inc(),
+            Kill: lambda r: metrics.attempts.labels(_ENDS.get(r.because, "cancelled")).inc(),
             Grown: self._grown,
             Ended: self._run_ended,
             Charged: lambda r: self._money(metrics.charged, r),
@@ -180,16 +185,17 @@ class _Counting:
 
     def _finished(self, record: Finished) -> None:
         unit = self._state.units.get(record.unit)
-        if unit is None or unit.attempt != record.attempt or unit.machine is None:
+        attempt = None if unit is None else unit.on(record.machine)
+        if unit is None or attempt is None or attempt.number != record.attempt:
             return
         self._m.attempts.labels("done").inc()
-        self._m.took.labels(unit.machine.kind.type.name).observe((record.at - unit.started) / SECOND)
+        self._m.took.labels(attempt.machine.kind.type.name).observe((record.at - attempt.started) / SECOND)
         for child in unit.children:
             self._freed[child.id] = record.at
 
     def _failed(self, record: Failed) -> None:
         unit = self._state.units.get(record.unit)
-        if unit is not None and unit.attempt == record.attempt:
+        if unit is not None and unit.runs(record.attempt, record.machine):
             self._m.attempts.labels(record.cause).inc()
             self._freed[unit.id] = record.at
 

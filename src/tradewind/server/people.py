@@ -16,6 +16,7 @@ class Tenant(BaseModel):
     weight: float
     max_active_runs: int | None
     max_tasks: int | None
+    max_machines: int | None
     created: float
     active_runs: int
     active_tasks: int
@@ -31,6 +32,9 @@ class TenantChange(Given):
     weight: Annotated[float, Field(gt=0, le=1e6)] | None = None
     max_active_runs: Annotated[int, Field(ge=0, le=10**9)] | None = None
     max_tasks: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    max_machines: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
+        None, description="How many machines it may hold at once; what it holds already stays."
+    )
 
 
 class NewToken(Given):

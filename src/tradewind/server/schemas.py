@@ -83,6 +83,10 @@ class Run(BaseModel):
     submitted: float
     ended: float | None
     deadline: float | None
+    predicted: float | None = Field(description="When it is thought to end; null: nobody foresees that, or it has.")
+    slack: float | None = Field(
+        description="Seconds from its end, or from when that is predicted, to its deadline; below zero it is late."
+    )
     tasks: dict[TaskStatus, int]
 
 
@@ -134,6 +138,7 @@ class Task(BaseModel):
     attempts: int
     failures: int
     lost: int
+    preempted: int
     machine: int | None
     started: float | None
     ended: float | None

@@ -3,17 +3,20 @@
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from tradewind.core.divisible.settings import Settings as Times
 from tradewind.model.errors import TradewindError
 from tradewind.model.units import DAY, MINUTE, SECOND, Duration, Money, parse_duration, parse_money
 
 FILE = "tradewind.toml"
 _PREFIX = "TRADEWIND_"
+_TIMES = Times()
 
 
 class SettingsError(TradewindError):
@@ -93,6 +96,7 @@ class TenantsSection(_Section):
     weight: float = Field(1.0, gt=0)
     max_active_runs: int | None = Field(None, ge=0)
     max_tasks: int | None = Field(None, ge=0)
+    max_machines: int | None = Field(None, ge=0)
 
 
 class ArtefactsSection(_Section):
@@ -100,6 +104,36 @@ class ArtefactsSection(_Section):
 
     url: str = ""
     """Any address that fsspec knows, such as `s3://bucket/prefix`; empty: they stay in the folder."""
+
+
+class DivisibleSection(_Section):
+    """Divisible jobs: where their data lie, and how long sites and partitions may be silent."""
+
+    objects: str = ""
+    """Inputs and results: `s3://bucket/prefix`, or a folder; empty: `objects` in the server's folder."""
+    floor: Span = _TIMES.floor
+    """Shortest interval between two reports of a partition."""
+    start: Span = _TIMES.start
+    """A partition that has not started by then goes back."""
+    silence: Span = _TIMES.silence
+    """A partition goes back when a report is overdue by this long."""
+    step: Span = _TIMES.step
+    """Length of the phases of the scaling hint."""
+    inactive: Span = _TIMES.inactive
+    """A site that has sent no update for this long is not counted."""
+
+    @property
+    def times(self) -> Times:
+        """As the service takes them."""
+        return replace(
+            _TIMES,
+            floor=self.floor,
+            start=self.start,
+            silence=self.silence,
+            step=self.step,
+            inactive=self.inactive,
+            outage=min(_TIMES.outage, self.silence),
+        )
 
 
 class RetentionSection(_Section):
@@ -121,6 +155,7 @@ class Settings(_Section):
     policy: PolicySection = PolicySection()
     tenants: TenantsSection = TenantsSection()
     artefacts: ArtefactsSection = ArtefactsSection()
+    divisible: DivisibleSection = DivisibleSection()
     retention: RetentionSection = RetentionSection()
 
     def checked(self) -> "Settings":

@@ -7,6 +7,7 @@ from tradewind.core.machines import Kind
 from tradewind.core.state import State
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.indexing import ended_counts
+from tradewind.live.outlook import outlook
 from tradewind.live.store.access import AuditRow, TenantRow, TokenRow
 from tradewind.live.store.pages import Head
 from tradewind.live.store.rows import AttemptRow, MachineRow, UnitRow
@@ -37,7 +38,7 @@ def run(head: Head, state: State, counts: Mapping[int, int]) -> Plain:
         "priority": head.priority,
         "submitted": head.submitted / SECOND,
         "ended": seconds(head.ended),
-        "deadline": seconds(head.deadline),
+        **outlook(head, active.predicted if (active := state.runs.get(head.number)) is not None else None),
         "tasks": {UNIT_STATES[each]: count for each, count in sorted(counts.items()) if count},
     }
 
@@ -63,6 +64,7 @@ def task(unit: UnitRow, head: Head, state: State) -> Plain:
         "attempts": unit.attempt,
         "failures": unit.failures,
         "lost": unit.lost,
+        "preempted": unit.preempted,
         "machine": unit.machine,
         "started": seconds(unit.started) if unit.attempt else None,
         "ended": seconds(unit.ended),
@@ -159,5 +161,6 @@ def limits(row: TenantRow) -> Plain:
         "weight": row.weight,
         "max_active_runs": row.max_active_runs,
         "max_tasks": row.max_tasks,
+        "max_machines": row.max_machines,
         "created": row.created / SECOND,
     }

@@ -44,7 +44,7 @@ class Cloud:
 
     def acquire(self, command: Acquire) -> None:
         """Boot a machine, which may fail, and may be lost later."""
-        type = self._state.kinds[command.kind].type
+        type = self._state.kinds[command.kind].configured
         boot = type.boot
         lag = max(0, round(self._rng.gauss(boot.mean, boot.deviation))) if boot.deviation else boot.mean
         ready = command.at + lag

@@ -21,7 +21,7 @@ from tradewind.policies.harvest.oracle import Clairvoyant
 from tradewind.policies.protocol import Policy
 from tradewind.sim.cloud import Cloud
 from tradewind.sim.rehearsal import Unfolding
-from tradewind.sim.runtimes import estimated_times, real_times
+from tradewind.sim.runtimes import RunTimes, estimated_times, real_times
 from tradewind.sim.traces.provider import Provider
 
 Record = Event | Command
@@ -44,14 +44,16 @@ class Simulation:
         policy: Policy,
         phase: Phase = no_phase,
         provider: Provider | None = None,
+        times: RunTimes | None = None,
     ) -> None:
-        real = real_times(scenario.noise, scenario.seed)
+        """`times`: how long everything takes, and is thought to take; by default as the scenario says."""
+        real = times or real_times(scenario.noise, scenario.seed)
         self.state = State(
             scenario.machines,
             scenario.tenants,
             scenario.interval,
             scenario.seed,
-            estimated_times(scenario.estimates, real, scenario.seed),
+            times or estimated_times(scenario.estimates, real, scenario.seed),
             phase,
         )
         self.core = Core(self.state, policy)
@@ -137,7 +139,7 @@ class Simulation:
     def _unfold(self, event: Finished) -> bool:
         """Foretell what follows on the end of a chain of a program."""
         unit = self.state.units.get(event.unit)
-        if unit is None or (unit.attempt, unit.machine and unit.machine.id) != (event.attempt, event.machine):
+        if unit is None or not unit.runs(event.attempt, event.machine):
             return True
         unfolding = self._unfoldings.get(unit.run.id)
         if unfolding is not None and unfolding.is_open:

@@ -5,13 +5,15 @@ them, somebody has to say what to assume.
 """
 
 import re
+from dataclasses import replace
 
 from tradewind.core.chains.chain import Chain, task_of
 from tradewind.core.chains.generator import Generator
-from tradewind.model.action import Call, Json
+from tradewind.model.action import Call, Divisible, Json
 from tradewind.model.errors import TradewindError
 from tradewind.model.scenario import Rehearsal
 from tradewind.model.workflow import Task, Workflow
+from tradewind.sim.divisible.expected import expected
 
 _POSITION = re.compile(r"\[[0-9.]+\]")
 
@@ -54,7 +56,7 @@ class Unfolding:
                 " give what to assume, such as --assume list.items='[1, 2, 3]'"
             )
         self._chains |= {chain.id: chain for chain in chains}
-        return tuple(map(task_of, chains))
+        return tuple(task_of(_timed(chain)) for chain in chains)
 
     def _results(self, call: Call) -> dict[str, Json]:
         step = _POSITION.sub("", call.id)
@@ -63,3 +65,11 @@ class Unfolding:
             is_file = bool(output.path) and not output.many
             found[name] = self._assumed.get(f"{step}.{name}", f"{call.id}/{output.path}" if is_file else None)
         return found
+
+
+def _timed(chain: Chain) -> Chain:
+    """A chain with its run time; that of a divisible job is found by simulating it."""
+    action = chain.calls[0].action
+    if chain.runtime is not None or chain.runtimes or not isinstance(action, Divisible):
+        return chain
+    return replace(chain, runtime=expected(action))

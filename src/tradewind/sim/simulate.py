@@ -11,6 +11,7 @@ from tradewind.core.summary import summarise
 from tradewind.model.scenario import Scenario, Submission
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
+from tradewind.sim.runtimes import RunTimes
 from tradewind.sim.stopwatch import Stopwatch
 from tradewind.sim.traces.source import provider_of
 from tradewind.sim.workload import submissions
@@ -40,13 +41,18 @@ class Outcome:
         }
 
 
-def simulate(scenario: Scenario, work: Sequence[Submission] | None = None, sinks: Sequence[SinkFor] = ()) -> Outcome:
-    """Run a scenario; each sink gets every record as it happens."""
+def simulate(
+    scenario: Scenario,
+    work: Sequence[Submission] | None = None,
+    sinks: Sequence[SinkFor] = (),
+    times: RunTimes | None = None,
+) -> Outcome:
+    """Run a scenario; each sink gets every record as it happens. `times`: see `Simulation`."""
     work = submissions(scenario) if work is None else work
     stopwatch = Stopwatch()
     begin = perf_counter()
     policy = build(scenario.policy, scenario.parameters)
-    simulation = Simulation(scenario, work, policy, stopwatch.phase, provider_of(scenario))
+    simulation = Simulation(scenario, work, policy, stopwatch.phase, provider_of(scenario), times)
     meter = Meter(simulation.state.all_pools, simulation.state.kinds)
     simulation.run(_together([meter.observe, *(sink_for(simulation.state) for sink_for in sinks)]))
     return Outcome(scenario, meter, stopwatch, perf_counter() - begin)

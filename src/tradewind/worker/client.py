@@ -3,9 +3,11 @@
 import random
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+
+T = TypeVar("T")
 
 _FIRST, _LONGEST = 0.2, 30.0
 """Seconds between two tries."""
@@ -78,31 +80,42 @@ class Client:
         self, method: str, path: str, body: Any = None, *, patience: float = 3600.0, secret: str | None = None
     ) -> Any:
         """Call until there is an answer, for so many seconds."""
-        backoff = Backoff()
-        until = time.monotonic() + patience
-        while True:
-            try:
-                return self.once(method, path, body, secret)
-            except UnreachableError:
-                wait = backoff.pause()
-                if time.monotonic() + wait > until:
-                    raise
-                time.sleep(wait)
+        return _patiently(lambda: self.once(method, path, body, secret), patience)
 
-    def transfer(self, method: str, address: str, content: bytes | None = None) -> bytes:
-        """Read or write an object by its signed address, which needs no secret of ours."""
+    def transfer(self, method: str, address: str, content: bytes | None = None, *, patience: float = 30.0) -> bytes:
+        """Read or write an object by its signed address, which needs no secret of ours; again if nobody answers."""
         url = address if "://" in address else f"{self._http.base_url}".rstrip("/") + address
-        try:
-            answer = httpx.request(method, url, content=content, timeout=60.0)
-        except httpx.HTTPError as error:
-            raise UnreachableError(f"{method} of an object: {error}") from error
-        if answer.status_code >= 400:
-            raise CallError(answer.status_code, f"{method} of an object: {answer.status_code}")
-        return answer.content
+        return _patiently(lambda: _transfer(method, url, content), patience)
 
     def close(self) -> None:
         """Let go of connections."""
         self._http.close()
+
+
+def _patiently(work: Callable[[], T], patience: float) -> T:
+    """Try until somebody answers, with growing pauses."""
+    backoff = Backoff()
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return work()
+        except UnreachableError:
+            wait = backoff.pause()
+            if time.monotonic() + wait > until:
+                raise
+            time.sleep(wait)
+
+
+def _transfer(method: str, url: str, content: bytes | None) -> bytes:
+    try:
+        answer = httpx.request(method, url, content=content, timeout=60.0)
+    except httpx.HTTPError as error:
+        raise UnreachableError(f"{method} of an object: {error}") from error
+    if answer.status_code in _PASSING:
+        raise UnreachableError(f"{method} of an object: {answer.status_code}")
+    if answer.status_code >= 400:
+        raise CallError(answer.status_code, f"{method} of an object: {answer.status_code}")
+    return answer.content
 
 
 def _refusal(answer: httpx.Response) -> CallError:

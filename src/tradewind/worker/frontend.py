@@ -9,12 +9,14 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tradewind.model.errors import TradewindError
 from tradewind.worker import slots
 from tradewind.worker.client import Backoff, CallError, Client, UnreachableError
 from tradewind.worker.slots import Slot
@@ -42,6 +44,8 @@ class Plan:
     """Seconds that programs have to deliver and end when the worker is stopped."""
     keeps: bool = False
     """Whether the folders of partitions stay."""
+    reduces: bool = False
+    """Whether what jobs reduce their results with is run here, although they have no say in what partitions run."""
 
 
 @dataclass(slots=True)
@@ -50,11 +54,15 @@ class Frontend:
 
     plan: Plan
     say: Say
+    home: Path = field(default_factory=Path.cwd)
+    """Where it was started: programs and modules are looked for there."""
     client: Client = field(init=False)
     site: str = ""
     wanted: int = 0
     """Slots that this site has."""
     is_draining: bool = False
+    refusal: str = ""
+    """Why the service does not let this site in; empty: it does."""
     _busy: list[Slot] = field(default_factory=list)
     _ended: list[tuple[Slot, str]] = field(default_factory=list)
     """Partitions whose end the service has not been told yet."""
@@ -63,12 +71,15 @@ class Frontend:
     _next_update: float = 0.0
     _next_poll: float = 0.0
     _key: str = ""
+    _hook: "subprocess.Popen[bytes] | None" = None
+    _hooked: int = 0
+    """Slots that the hook has been told of."""
     _update_every: float = 30.0
     _poll_every: float = 5.0
 
     def __post_init__(self) -> None:
         self.client = Client(self.plan.server, self.plan.token)
-        self.wanted = self.plan.slots
+        self.wanted = self._hooked = self.plan.slots
 
     def run(self) -> None:
         """Until drained."""
@@ -92,6 +103,7 @@ class Frontend:
     def step(self) -> None:
         """Look at everything once."""
         self._reap()
+        self._call_hook()
         if time.monotonic() < self._quiet_until:
             return
         self._tell_ends()
@@ -104,14 +116,23 @@ class Frontend:
             self._calmly(self._fetch)
 
     def _calmly(self, work: Callable[[], Any]) -> None:
-        """Call; if nobody answers, stay quiet for a while."""
+        """Call; if nobody answers, stay quiet for a while. A site that is let in no more takes no more work."""
         try:
             work()
             self._backoff.reset()
         except UnreachableError as error:
-            wait = self._backoff.pause()
-            self._quiet_until = time.monotonic() + wait
-            self.say(f"{error}; trying again in {wait:.1f} s")
+            self._wait(str(error))
+        except CallError as refused:
+            if refused.status in (401, 403):
+                self.refusal = str(refused)
+                self.drain()
+            else:
+                self._wait(f"refused: {refused}")
+
+    def _wait(self, why: str) -> None:
+        wait = self._backoff.pause()
+        self._quiet_until = time.monotonic() + wait
+        self.say(f"{why}; trying again in {wait:.1f} s")
 
     def _update(self) -> None:
         """Register, or tell that we are there; and hear how many slots there should be."""
@@ -132,13 +153,24 @@ class Frontend:
         self.say(f"{wanted} slots instead of {self.wanted}, {len(self._busy)} at work")
         self.wanted = wanted
         self._next_update = 0.0
-        if self.plan.hook:
-            environment = {**os.environ, "TRADEWIND_SLOTS": str(wanted)}
-            subprocess.Popen([self.plan.hook, str(wanted)], env=environment)  # noqa: S603  the user's own
+
+    def _call_hook(self) -> None:
+        """Tell the hook how many slots there should be; if it is still at work, when it has ended."""
+        if not self.plan.hook or self._hooked == self.wanted:
+            return
+        if self._hook is not None and self._hook.poll() is None:
+            return
+        self._hooked = self.wanted
+        environment = {**os.environ, "TRADEWIND_SLOTS": str(self.wanted)}
+        try:
+            self._hook = subprocess.Popen([self.plan.hook, str(self.wanted)], env=environment)  # noqa: S603  the user's own
+        except OSError as error:
+            self.say(f"the hook cannot be run: {error}")
 
     def _fetch(self) -> None:
         self._key = self._key or secrets.token_hex(8)  # the same until there is an answer
-        body = {"key": self._key, "slots": self.wanted - len(self._busy)}
+        reduces = self.plan.reduces or not self.plan.command
+        body = {"key": self._key, "slots": self.wanted - len(self._busy), "reduces": reduces}
         try:
             told = self.client.once("POST", f"/worker/v1/sites/{self.site}/fetch", body)
         except CallError as refused:
@@ -153,21 +185,35 @@ class Frontend:
             self._begin(handed)
 
     def _begin(self, handed: dict[str, Any]) -> None:
-        command = list(self.plan.command or handed["command"])
+        command = self._command(handed)
         folder = self.plan.folder / f"{handed['job']}-{handed['partition']}"
         if not command:
             self._refuse(handed, "neither the job nor this worker has a command")
             return
         try:
             given = self._input(handed, folder)
-            self._busy.append(slots.begin(handed, self.plan.server, command, folder, given))
+            self._busy.append(slots.begin(handed, self.plan.server, command, folder, given, self.home))
             self.say(f"partition {handed['partition']} of job {handed['job']} started")
-        except (OSError, CallError, UnreachableError) as error:
+        except UnreachableError as error:
+            self.say(str(error))
+            self._refuse(handed, "")  # the job is not to blame
+        except (OSError, CallError) as error:
             self._refuse(handed, str(error))
+
+    def _command(self, handed: dict[str, Any]) -> list[str]:
+        """What is run for a partition, in a folder of its own.
+
+        A word that names a file of the folder where the worker was started stands for that file, and `{python}` for
+        the worker's own interpreter.
+        """
+        for reducer, reduce in (handed.get("reduce") or {}).items():
+            return [sys.executable, "-m", "tradewind.worker.reducer", reducer, reduce]
+        command = list(self.plan.command or handed["command"])
+        return [sys.executable if word == "{python}" else _found(word, self.home) for word in command]
 
     def _refuse(self, handed: dict[str, Any], why: str) -> None:
         """Give a partition back that cannot be started."""
-        self.say(f"partition {handed['partition']} of job {handed['job']}: {why}")
+        self.say(f"partition {handed['partition']} of job {handed['job']} goes back: {why or 'no input'}")
         path, body = f"{handed['path']}/finish", {"failure": why[:2000]}
         self._calmly(lambda: self.client.once("POST", path, body, handed["lease"]))
 
@@ -193,9 +239,7 @@ class Frontend:
             try:
                 self.client.once("POST", f"{slot.path}/finish", {"failure": failure[:2000]}, slot.lease)
             except UnreachableError as error:
-                wait = self._backoff.pause()
-                self._quiet_until = time.monotonic() + wait
-                self.say(f"{error}; trying again in {wait:.1f} s")
+                self._wait(str(error))
                 return
             except CallError:
                 pass  # nobody knows of it any more
@@ -216,15 +260,25 @@ class Frontend:
             slot.kill()
         self._reap()
         deadline = time.monotonic() + self.plan.grace
+        self._tell_ends()
         while self._ended and time.monotonic() < deadline:
+            time.sleep(_LOOK)
             if time.monotonic() >= self._quiet_until:
                 self._tell_ends()
-            time.sleep(_LOOK)
         self._ended.clear()
 
 
+def _found(word: str, home: Path) -> str:
+    """A word of a command, as a whole path if it names a file."""
+    try:
+        is_file = not Path(word).is_absolute() and (home / word).is_file()
+    except (OSError, ValueError):
+        is_file = False
+    return str(home / word) if is_file else word
+
+
 def run_worker(plan: Plan, say: Say) -> None:
-    """Work until SIGTERM or SIGINT."""
+    """Work until SIGTERM or SIGINT, or until the service lets this site in no more."""
     frontend = Frontend(plan, say)
 
     def stop(_number: int, _frame: Any) -> None:
@@ -234,3 +288,5 @@ def run_worker(plan: Plan, say: Say) -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     frontend.run()
+    if frontend.refusal:
+        raise TradewindError(f"the service refuses this site: {frontend.refusal}; give it a new token")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from tradewind.worker.client import CallError, Client
 
@@ -38,6 +39,8 @@ class Iterations:
     ) -> None:
         self._url = url if url is not None else os.environ.get("TRADEWIND_URL", "")
         self._lease = lease if lease is not None else os.environ.get("TRADEWIND_LEASE", "")
+        where = urlsplit(self._url)
+        self._server = os.environ.get("TRADEWIND_SERVER") or f"{where.scheme}://{where.netloc}"
         if not self._url and total is None:
             raise ValueError("no partition: start this program with `tradewind worker`, or give `total`")
         self._total = total or 0
@@ -125,7 +128,8 @@ class Iterations:
         told = self._call("uploads", {"number": self._deliveries + 1})
         if told is None:
             return
-        self._client.transfer("PUT", told["url"], content)
+        address = told["url"]
+        self._client.transfer("PUT", address if "://" in address else f"{self._server}{address}", content)
         combine, self._combine = self._combine, None
         pending, self._pending = self._pending, []
         self.deliver(None, checkpoint=checkpoint)

@@ -49,8 +49,10 @@ class Slot:
             return
 
 
-def begin(handed: dict[str, Any], server: str, command: list[str], folder: Path, given: Path | None) -> Slot:
-    """Start the process of a partition in a folder of its own."""
+def begin(
+    handed: dict[str, Any], server: str, command: list[str], folder: Path, given: Path | None, home: Path | None = None
+) -> Slot:
+    """Start the process of a partition in a folder of its own; it finds Python modules at home."""
     folder.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ,
@@ -62,6 +64,8 @@ def begin(handed: dict[str, Any], server: str, command: list[str], folder: Path,
         "TRADEWIND_ITERATIONS": str(handed["iterations"]),
         "TRADEWIND_INPUT": str(given) if given else "",
     }
+    if home is not None:
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(  # noqa: S603  that is what a worker is for
             command,

@@ -174,3 +174,14 @@ def test_leases_stand_still_while_the_service_is_down(desk: Desk, clock: Clock) 
         desk.do(lambda turn: verbs.show(turn, "j", None))  # the service is there, but the partition is not heard of
     with pytest.raises(Refused, match="fell silent"):
         desk.do(lambda turn: verbs.report(turn, "j", 0, "s", 60, 4600 * SECOND, []))
+
+
+def test_a_partition_of_a_job_that_ended_before_it_started_is_told_to_stop(desk: Desk) -> None:
+    desk.do(lambda turn: verbs.register(turn, "a", 4, 4, ()))
+    desk.do(lambda turn: verbs.submit(turn, "j", Spec(1000, target=1000 * SECOND)))
+    desk.do(lambda turn: verbs.fetch(turn, "a", "k", ["s"]))
+    desk.do(lambda turn: verbs.cancel(turn, "j", None))
+    assert desk.do(lambda turn: verbs.start(turn, "j", 0, "s"))["next"] == "end"
+    with pytest.raises(Refused) as refused:
+        desk.do(lambda turn: verbs.report(turn, "j", 0, "s", 0, SECOND, []))
+    assert refused.value.why == "stale"

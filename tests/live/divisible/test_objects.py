@@ -53,6 +53,22 @@ def test_s3_signs_addresses_of_its_own(tmp_path: Path) -> None:
     assert isinstance(open_objects("", tmp_path, "s"), LocalObjects)
 
 
+def test_what_is_relied_upon_in_s3_is_not_what_an_address_can_overwrite() -> None:
+    with mock_aws():
+        client: Any = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        objects = S3Objects("bucket", "some/where", client)
+        with pytest.raises(ObjectError, match="not been uploaded"):
+            objects.keep("results/j/0/1")
+        objects.write("results/j/0/1", b"first")
+        kept = objects.keep("results/j/0/1")
+        assert objects.keep("results/j/0/1") == kept, "a report that is sent again finds the same"
+        objects.write("results/j/0/1", b"evil")  # as whoever still has the address can
+        assert objects.read(kept) == b"first"
+        assert objects.keep("results/j/0/1") != kept
+        assert objects.read(kept) == b"first"
+
+
 def _with(objects: S3Objects, key: str, content: bytes) -> S3Objects:
     objects.write(key, content)
     return objects

@@ -17,14 +17,12 @@ from tradewind.core.state import State
 from tradewind.core.work import declared_time
 from tradewind.live.driver import Driver
 from tradewind.live.engines.harvest import LOWEST, HarvestEngine, HostLoad, Hysteresis
-from tradewind.live.engines.harvest_spot import SpotEngine, SpotTrace, read_spot_trace
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.facts import Close, Submit
 from tradewind.live.loop import Loop, wall_clock
-from tradewind.live.port import Down, Listener, Resized
+from tradewind.live.port import Listener, Resized
 from tradewind.live.store.memory import MemoryStore
 from tradewind.model.command import Kill
-from tradewind.model.errors import TradewindError
 from tradewind.model.event import Finished, MachineResized
 from tradewind.model.machine import MachineType, Market
 from tradewind.model.requirement import Requirement, amounts
@@ -34,7 +32,6 @@ from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
 
 HARVEST = MachineType("here", slots=4, amounts=amounts(cpus=2), market=Market.HARVEST)
-SPOT = MachineType("spot", slots=1, market=Market.SPOT)
 
 
 class Played:
@@ -127,34 +124,6 @@ def test_other_machines_are_left_alone(rig: Rig, others: Played) -> None:
     folder, _ = rig.done(machine, shell("nice > level"))
     assert next(folder.rglob("level")).read_text().strip() == str(os.getpriority(os.PRIO_PROCESS, 0))
     assert not rig.reports
-
-
-def test_spot_machines_come_and_go_as_a_trace_says(tmp_path: Path) -> None:
-    trace = SpotTrace([(0, 1), (0.2, 0)])
-    rig = Rig(lambda hear: SpotEngine(hear, lambda inner: LocalEngine(inner, tmp_path), trace), tmp_path)
-    try:
-        rig.engine.acquire(1, SPOT)
-        rig.engine.acquire(2, SPOT)
-        while len(gone := [report for report in rig.reports if isinstance(report, Down)]) < 2:
-            rig.sleep(0.01)
-        assert [(report.machine, report.reason) for report in gone] == [
-            (2, "no spot machine is to be had"),
-            (1, "the provider has taken it back"),
-        ]
-    finally:
-        rig.close()
-
-
-def test_a_spot_trace_is_read_or_refused(tmp_path: Path) -> None:
-    file = tmp_path / "spot.csv"
-    file.write_text("t_s,machines\n0,3\n60,1\n")
-    assert [read_spot_trace(file).at(each) for each in (0, 59, 60, 900)] == [3, 3, 1, 1]
-    file.write_text("t_s,machines\n0,3\n0,1\n")
-    with pytest.raises(TradewindError, match=":3: t_s must grow"):
-        read_spot_trace(file)
-    file.write_text("t_s,machines\n0,many\n")
-    with pytest.raises(TradewindError, match=":2: a row needs"):
-        read_spot_trace(file)
 
 
 HOG = "while True: pass"

@@ -1,5 +1,6 @@
 """The harvest policies on small worlds of machines that change."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,6 +106,34 @@ def test_long_tasks_go_where_machines_are_stable() -> None:
         records = simulate(policy, servers, work, parameters)
         assert not of(records, Kill), policy
     assert of(simulate("capacity", servers, work, {"machines": 12}), Kill)
+
+
+@pytest.mark.parametrize("policy", ["slacksched", "slacksched-nodelay"])
+def test_the_longest_task_chooses_first(policy: str) -> None:
+    """There is one stable machine, with room for one task; the long one comes last in its job."""
+    restless = steps_from((i * 10 * MINUTE, 16 + 8 * (i % 2)) for i in range(400))
+    servers = [Steps([0], [4]), *[restless] * 5]
+    needs = Requirement(amounts=amounts(cpus=4))
+    tasks = tuple(Task(f"t{i}", "t", needs, minutes * MINUTE) for i, minutes in enumerate((1, 1, 1, 1, 90)))
+    work = [Submission(0, job(1, 0)), Submission(DAY + MINUTE, Workflow("job", tasks, ((),) * 5))]
+    records = simulate(policy, servers, work, {"machines": 6, "kill": "oldest"})
+    changes = Counter(record.machine for record in of(records, MachineResized))
+    stable = min(changes, key=lambda machine: changes[machine])
+    on_it = [start.unit for start in of(records, Start) if start.machine == stable and start.at > DAY]
+    assert on_it == [max(start.unit for start in of(records, Start))]
+
+
+def test_where_stability_is_not_looked_at_any_machine_may_go() -> None:
+    """Of machines held without an acquirer, not just the most recently changed are given up."""
+    servers = [Steps([0, HOUR + number * MINUTE], [16, 24]) for number in range(60)]
+    work = [Submission(0, job(60, 90)), Submission(6 * HOUR, job(1, 60))]
+    gone = {}
+    for acquire in (False, True):
+        records = simulate("capacity", servers, work, {"machines": 20, "scaling": "utilisation", "acquire": acquire})
+        released = [each for each in of(records, Release) if each.because != "all work is done"]
+        changed = {each.machine: each.at for each in of(records, MachineResized)}
+        gone[acquire] = [changed.get(each.machine, 0) for each in released if each.at < 6 * HOUR]
+    assert gone[False] != sorted(gone[False], reverse=True)
 
 
 def test_draining_never_kills_work() -> None:

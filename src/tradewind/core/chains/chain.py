@@ -10,7 +10,7 @@ from tradewind.model.action import Call
 from tradewind.model.program import NO_RETRIES, Retries, Step
 from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.units import Duration
-from tradewind.model.workflow import NO_RUNTIMES, Retry, Task
+from tradewind.model.workflow import NO_RUNTIMES, File, Retry, Task
 
 _LONGEST_NAME = 150
 _MOST_RETRIES = 1_000
@@ -77,14 +77,15 @@ def chain_of(pattern: Chain, calls: Sequence[Call]) -> Chain:
     )
 
 
-def task_of(chain: Chain) -> Task:
-    """A chain as the core sees it: one task."""
+def task_of(chain: Chain, inputs: tuple[File, ...] = ()) -> Task:
+    """A chain as the core sees it: one task, with what it reads, if that is known."""
     return Task(
         id=chain.id,
         name=chain.kind,
         requirement=chain.requirement,
         runtime=chain.runtime,
         runtimes=chain.runtimes,
+        inputs=inputs,
         retry=_retry_of(chain.retries, chain.total),
     )
 

@@ -18,7 +18,7 @@ value, a loop over something that is no list) is a `Fault`; the steps that wait 
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tradewind.core.chains import state
 from tradewind.core.chains.chain import Chain, chain_of, pattern_of
@@ -32,9 +32,12 @@ from tradewind.core.chains.frame import (
     WAITING,
     Fault,
     Frame,
+    Opened,
     Path,
+    Place,
     Unfolded,
-    enter,
+    members_of,
+    opened,
     wait_outside,
 )
 from tradewind.core.chains.plan import Body, Part, prepare
@@ -51,9 +54,9 @@ class Generator:
     def __init__(self, program: Program, parameters: Mapping[str, Json], *, plan: Body | None = None) -> None:
         self.program = program
         self.faults: list[Fault] = []
-        self._root = Frame(plan or prepare(program), None, 0, {"params": dict(parameters)})
-        self._open: dict[str, tuple[Frame, tuple[int, ...]]] = {}
-        """Chains that have not finished, with the frame they are in and their steps, passed-over ones included."""
+        self._root = Frame(Unfolded(plan or prepare(program)), {"params": dict(parameters)})
+        self._open: dict[str, Opened] = {}
+        """Chains that have not finished."""
         self._ready: deque[tuple[Frame, int]] = deque()
         self._made: list[Chain] = []
         self._outputs: Outputs | None = None
@@ -69,7 +72,7 @@ class Generator:
         """Take the results of a chain that ended well; the chains that can start now."""
         if chain not in self._open:
             raise KeyError(f"no chain {chain!r} is open")
-        frame, members = self._open.pop(chain)
+        frame, members = members_of(self._open.pop(chain))
         for at in members:
             if frame.states[at] == PASSING:
                 self._end(frame, at, SKIPPED)
@@ -77,9 +80,18 @@ class Generator:
                 self._take(frame, at, results.get(frame.call_id(at), {}))
         return self._unfold()
 
+    @property
+    def open(self) -> Collection[str]:
+        """The ids of the chains that have not finished."""
+        return self._open.keys()
+
+    def chain(self, id: str) -> Chain:
+        """A chain that has not finished, made anew."""
+        return self._chain(*members_of(self._open[id]))
+
     def open_chains(self) -> list[Chain]:
         """The chains that have not finished, made anew."""
-        return [self._chain(frame, members) for frame, members in self._open.values()]
+        return [self.chain(id) for id in self._open]
 
     @property
     def is_done(self) -> bool:
@@ -94,7 +106,7 @@ class Generator:
 
     def save(self) -> Json:
         """All there is to know, as plain JSON."""
-        frames = {chain: members for chain, (_, members) in self._open.items()}
+        frames = {chain: members_of(each)[1] for chain, each in self._open.items()}
         return state.save(self._root, frames, self.faults, self._outputs)
 
     @classmethod
@@ -135,7 +147,7 @@ class Generator:
         part = frame.body.parts[first]
         calls = [call_of(frame, first, {})]
         members = [first]
-        frame.states[first] = OPEN
+        frame.mark(first, OPEN)
         at = part.follower
         pending: dict[str, Json] = {} if at < 0 else {part.step.id: pending_outputs(frame, first)}
         while at >= 0 and not self._looks_at(frame.part(at), frame):
@@ -144,14 +156,14 @@ class Generator:
                 call = _call_or_skip(frame, part, pending)
             except (ExpressionError, LaterError):
                 break  # once it is first in a chain of its own, it will be told or computed
-            frame.states[at] = PASSING if call is None else OPEN
+            frame.mark(at, PASSING if call is None else OPEN)
             members.append(at)
             if call is not None:
                 calls.append(call)
                 pending[part.step.id] = pending_outputs(frame, at)
             at = part.follower
         chain = chain_of(_pattern(frame, members), calls)
-        self._open[chain.id] = (frame, tuple(members))
+        self._open[chain.id] = opened(frame, members)
         self._made.append(chain)
 
     @staticmethod
@@ -174,39 +186,36 @@ class Generator:
 
     def _open_body(self, frame: Frame, part: Part, body: Body) -> None:
         step = part.step
-        unfolded = Unfolded()
+        unfolded = Unfolded(body, frame, part.at)
         if step.include:
             given = {name: fill(value, frame.lookup) for name, value in part.inputs.items()}
-            variables: dict[str, Json] = {"params": bind(body.program, given)}
-            items: list[tuple[Path, dict[str, Json]]] = [((), variables)]
+            items: Iterable[tuple[Place, Json]] = [((), {"params": bind(body.program, given)})]
         elif step.loop is not None:
             items = self._items(part, fill(step.loop.over, frame.lookup), (), unfolded)
         else:
             items = [((), {})]
-        frame.states[part.at] = UNFOLDED
-        frame.unfolded[part.at] = unfolded
+        frame.mark(part.at, UNFOLDED)
+        frame.progress.unfolded[part.at] = unfolded
         self._enter_all(frame, part, body, items)
 
-    def _items(self, part: Part, values: Json, after: Path, unfolded: Unfolded) -> list[tuple[Path, dict[str, Json]]]:
-        """The items of a loop with their variables; `after` is the item that fed them."""
+    def _items(self, part: Part, values: Json, after: Path, unfolded: Unfolded) -> Iterable[tuple[Place, Json]]:
+        """The items of a loop and where they are; `after` is the item that fed them."""
         loop = part.step.loop
         if loop is None or not isinstance(values, list):
             raise ExpressionError(f"for_each takes a list, not {kind_of(values)}")
         unfolded.count += len(values)
         if unfolded.count > loop.most:
             raise ExpressionError(f"the loop has more than {loop.most:,} items")
-        return [((*after, at), _variables(part, value, (*after, at))) for at, value in enumerate(values)]
+        return [((*after, at), value) for at, value in enumerate(values)] if after else enumerate(values)
 
-    def _enter_all(self, frame: Frame, part: Part, body: Body, items: Sequence[tuple[Path, dict[str, Json]]]) -> None:
+    def _enter_all(self, frame: Frame, part: Part, body: Body, items: Iterable[tuple[Place, Json]]) -> None:
         """Enter a frame for each item; without any, the step has ended."""
-        unfolded = frame.unfolded[part.at]
-        for path, variables in items:
-            inner = enter(body, frame, part.at, variables, path)
-            unfolded.frames[path] = inner
-            self._enter(inner)
-        if not unfolded.frames:
+        unfolded = frame.progress.unfolded[part.at]
+        for place, given in items:
+            self._enter(unfolded.enter(given, place))
+        if not unfolded.left:
             gave = unfolded.collected(body.gives) if part.step.loop is not None else unfolded.gave[()]
-            del frame.unfolded[part.at]
+            del frame.progress.unfolded[part.at]
             self._end(frame, part.at, DONE, gave)
 
     def _enter(self, frame: Frame) -> None:
@@ -228,20 +237,22 @@ class Generator:
 
     def _end(self, frame: Frame, at: int, ended: int, outputs: Outputs | None = None) -> None:
         """A step has ended: let those go on that waited for it."""
-        frame.states[at] = ended
+        frame.mark(at, ended)
+        progress = frame.progress
         if outputs is not None:
-            frame.values[at] = outputs
+            progress.values[at] = outputs
         for child in frame.part(at).children:
             self._release(frame, child)
-        for inner, child in frame.waiting.pop(at, ()):
+        for inner, child in progress.waiting.pop(at, ()):
             self._release(inner, child)
-        frame.left -= 1
-        if frame.left == 0:
+        progress.left -= 1
+        if progress.left == 0:
             self._close(frame)
 
     def _release(self, frame: Frame, at: int) -> None:
-        frame.waits[at] -= 1
-        if frame.waits[at] == 0 and frame.states[at] == WAITING:
+        waits = frame.progress.waits
+        waits[at] -= 1
+        if waits[at] == 0 and frame.states[at] == WAITING:
             self._ready.append((frame, at))
 
     def _close(self, frame: Frame) -> None:
@@ -253,7 +264,7 @@ class Generator:
                 self._outputs = gave
                 return
             part, body = outer.part(frame.at), frame.body
-            unfolded = outer.unfolded[frame.at]
+            unfolded = outer.progress.unfolded[frame.at]
             fed = self._fed(frame, part, unfolded)
         except ExpressionError as error:
             if outer is None:
@@ -262,10 +273,10 @@ class Generator:
                 self._break(outer, frame.at, str(error))
             return
         unfolded.gave[frame.path] = gave
-        del unfolded.frames[frame.path]
+        unfolded.leave(frame)
         self._enter_all(outer, part, body, fed)
 
-    def _fed(self, frame: Frame, part: Part, unfolded: Unfolded) -> list[tuple[Path, dict[str, Json]]]:
+    def _fed(self, frame: Frame, part: Part, unfolded: Unfolded) -> Iterable[tuple[Place, Json]]:
         """The items that a loop feeds to itself after one of its items."""
         if part.step.loop is None or not part.step.loop.feed:
             return []
@@ -277,7 +288,7 @@ class Generator:
         return self._items(part, values, frame.path, unfolded)
 
     def _break(self, frame: Frame, at: int, reason: str) -> None:
-        frame.states[at] = BROKEN
+        frame.mark(at, BROKEN)
         self.faults.append(Fault(frame.call_id(at), reason))
 
 
@@ -301,15 +312,6 @@ def _call_or_skip(frame: Frame, part: Part, pending: Mapping[str, Json]) -> Call
         return call_of(frame, part.at, pending) if _wanted(frame, part) else None
     except MissingError:
         return None
-
-
-def _variables(part: Part, value: Json, path: Path) -> dict[str, Json]:
-    loop = part.step.loop
-    if loop is None:
-        return {}
-    if loop.feed:
-        return {loop.variable: value, "index": ".".join(map(str, path)), "round": len(path) - 1}
-    return {loop.variable: value, "index": path[-1]}
 
 
 def _given(frame: Frame) -> Outputs:

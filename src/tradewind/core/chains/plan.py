@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tradewind.core.chains.chain import Chain
 from tradewind.core.chains.order import followers
-from tradewind.model.action import Action, Container, Json, Output, Shell
+from tradewind.model.action import Action, Container, Divisible, Json, Output, Shell
 from tradewind.model.expression import OPEN, Expression, references, template
 from tradewind.model.program import Program, Step
 from tradewind.model.scope import OUTPUTS, bare, loop_names, names_before, names_in, names_to_start, unfolded
@@ -62,6 +62,10 @@ class Body:
     """Where it stands in its program, for people."""
     patterns: dict[tuple[int, ...], Chain] = field(default_factory=dict)
     """Chains of its steps, as far as they are always the same."""
+    waits: tuple[int, ...] = ()
+    """How many steps each of its steps waits for when it begins."""
+    unbegun: bytes = b""
+    """The states of its steps then."""
 
 
 _Found: TypeAlias = tuple[int, int]
@@ -124,6 +128,8 @@ def _prepare(
     _follow(parts, rows, starts, len(beyond))
     for part in parts:
         _fill_in(part, body, scope, rows)
+    body.waits = tuple(part.waits for part in parts)
+    body.unbegun = bytes(len(parts))
     return body
 
 
@@ -205,7 +211,7 @@ def _ended_before(part: Part, scope: _Scope, rows: list[list[int]]) -> frozenset
 def _with_names(step: Step) -> tuple[Action | None, dict[str, str]]:
     """The step's action with a name in the place of each expression in its command, and what the names stand for."""
     action = step.action
-    if not isinstance(action, Shell | Container) or OPEN not in action.command:
+    if not isinstance(action, Shell | Container | Divisible) or OPEN not in action.command:
         return action, {}
     names: dict[str, str] = {}
     pieces: list[str] = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tradewind.core.chains.frame import Frame
-from tradewind.model.action import NOTHING, Call, Container, Derived, Json, Output, Ref
+from tradewind.model.action import NOTHING, Call, Container, Derived, Divisible, Json, Output, Ref
 from tradewind.model.expression import (
     OPEN,
     Expression,
@@ -59,6 +59,8 @@ def call_of(frame: Frame, at: int, pending: Pending) -> Call:
         raise ExpressionError("the step has no action")
     if isinstance(action, Container) and OPEN in action.image:
         action = replace(action, image=_text(action.image, frame.lookup))
+    if isinstance(action, Divisible):
+        action = replace(action, iterations=_count(fill(action.iterations, frame.lookup)))
     return Call(frame.call_id(at), action, inputs or NOTHING, outputs, environment, step.limits, step.cache)
 
 
@@ -77,6 +79,12 @@ def _add_generated(
     hot |= {name: value for name, value in own.items() if _is_pending(value)}
     for name, text in part.generated.items():
         inputs[name] = _within(text, lookup, hot)
+
+
+def _count(value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ExpressionError(f"divisible.iterations must be a whole number above 0, not {show(value)}")
+    return value
 
 
 def _text(text: str, lookup: Lookup) -> str:

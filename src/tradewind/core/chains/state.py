@@ -18,8 +18,9 @@ from tradewind.core.chains.frame import (
     WAITING,
     Fault,
     Frame,
+    Opened,
     Unfolded,
-    enter,
+    opened,
     wait_outside,
 )
 from tradewind.core.chains.plan import Body
@@ -44,13 +45,13 @@ def save(
     }
 
 
-def load(body: Body, saved: Json) -> tuple[Frame, dict[str, tuple[Frame, tuple[int, ...]]]]:
-    """The program's frame, and the open chains with the frames they are in."""
+def load(body: Body, saved: Json) -> tuple[Frame, dict[str, Opened]]:
+    """The program's frame, and the open chains."""
     if saved.get("version") != VERSION:
         raise ValueError(f"state of version {saved.get('version')!r}; this release reads version {VERSION}")
-    chains: dict[str, tuple[Frame, tuple[int, ...]]] = {}
+    chains: dict[str, Opened] = {}
     frames: list[Frame] = []
-    root = _load_frame(Frame(body, None, 0, dict(saved["root"]["variables"])), saved["root"], chains, frames)
+    root = _load_frame(Frame(Unfolded(body), dict(saved["root"]["variables"])), saved["root"], chains, frames)
     for frame in frames:  # only now, when all states are known
         _count_waits(frame)
     return root, chains
@@ -58,22 +59,22 @@ def load(body: Body, saved: Json) -> tuple[Frame, dict[str, tuple[Frame, tuple[i
 
 def _save_frame(frame: Frame, chains: Mapping[str, list[int]]) -> dict[str, Json]:
     steps: dict[str, Json] = {}
-    opened: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for part in frame.body.parts:
         state = frame.states[part.at]
         if state == WAITING:
             continue
         entry: dict[str, Json] = {"is": _WORDS[state]}
         if state == DONE:
-            entry["outputs"] = dict(frame.values[part.at])
-        elif state == UNFOLDED or (state == BROKEN and part.at in frame.unfolded):
-            entry |= _save_unfolded(frame.unfolded[part.at], chains)
+            entry["outputs"] = dict(frame.progress.values[part.at])
+        elif state == UNFOLDED or (state == BROKEN and part.at in frame.progress.unfolded):
+            entry |= _save_unfolded(frame.progress.unfolded[part.at], chains)
         elif state == OPEN and (chain := frame.call_id(part.at)) in chains:
-            opened[chain] = [frame.body.parts[at].step.id for at in chains[chain]]
+            members[chain] = [frame.body.parts[at].step.id for at in chains[chain]]
         steps[part.step.id] = entry
-    saved: dict[str, Json] = {"variables": frame.variables, "steps": steps}
-    if opened:
-        saved["chains"] = opened
+    saved: dict[str, Json] = {"variables": frame.variables(), "steps": steps}
+    if members:
+        saved["chains"] = members
     return saved
 
 
@@ -81,44 +82,45 @@ def _save_unfolded(unfolded: Unfolded, chains: Mapping[str, list[int]]) -> dict[
     return {
         "count": unfolded.count,
         "gave": [[list(path), dict(outputs)] for path, outputs in unfolded.gave.items()],
-        "frames": [[list(path), _save_frame(frame, chains)] for path, frame in unfolded.frames.items()],
+        "frames": [[list(frame.path), _save_frame(frame, chains)] for frame in unfolded.frames()],
     }
 
 
-def _load_frame(
-    frame: Frame, saved: Json, chains: dict[str, tuple[Frame, tuple[int, ...]]], frames: list[Frame]
-) -> Frame:
+def _load_frame(frame: Frame, saved: Json, chains: dict[str, Opened], frames: list[Frame]) -> Frame:
     frames.append(frame)
     places = frame.body.places
     for name, entry in saved["steps"].items():
         at = places[name]
-        frame.states[at] = _STATES[entry["is"]]
+        frame.mark(at, _STATES[entry["is"]])
         if "outputs" in entry:
-            frame.values[at] = Outputs(entry["outputs"])
+            frame.progress.values[at] = Outputs(entry["outputs"])
         if "frames" in entry:
-            frame.unfolded[at] = _load_unfolded(frame, at, entry, chains, frames)
+            frame.progress.unfolded[at] = _load_unfolded(frame, at, entry, chains, frames)
     for chain, members in saved.get("chains", {}).items():
-        chains[chain] = (frame, tuple(places[member] for member in members))
+        chains[chain] = opened(frame, [places[member] for member in members])
     return frame
 
 
 def _load_unfolded(frame: Frame, at: int, entry: Any, chains: Any, frames: list[Frame]) -> Unfolded:
-    unfolded = Unfolded()
-    unfolded.count = entry["count"]
-    unfolded.gave = {tuple(path): Outputs(outputs) for path, outputs in entry["gave"]}
     body = frame.part(at).body
     if body is None:
         raise ValueError(f"the step {frame.call_id(at)!r} has no body; was the program changed?")
+    unfolded = Unfolded(body, frame, at)
+    unfolded.count = entry["count"]
+    unfolded.gave = {tuple(path): Outputs(outputs) for path, outputs in entry["gave"]}
+    loop = unfolded.loop
     for path, inner in entry["frames"]:
-        entered = enter(body, frame, at, dict(inner["variables"]), tuple(path))
-        unfolded.frames[entered.path] = _load_frame(entered, inner, chains, frames)
+        variables = inner["variables"]
+        given = dict(variables) if loop is None else variables[loop.variable]
+        entered = unfolded.enter(given, path[0] if len(path) == 1 else tuple(path))
+        _load_frame(entered, inner, chains, frames)
     return unfolded
 
 
 def _count_waits(frame: Frame) -> None:
-    frame.left = sum(not ENDED[state] for state in frame.states)
     for part in frame.body.parts:
         if ENDED[frame.states[part.at]]:
+            frame.progress.left -= 1
             for child in part.children:
-                frame.waits[child] -= 1
+                frame.progress.waits[child] -= 1
     wait_outside(frame)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tradewind.core.divisible import partitions
+from tradewind.core.divisible import partitions, urgency
 from tradewind.core.divisible.records import Site
 from tradewind.core.divisible.turn import Turn
 from tradewind.policies.divisible import scaling
@@ -28,6 +28,7 @@ def beat(turn: Turn) -> None:
     pulse.area += (busy + queued) * min(gap, turn.settings.outage)
     for partition in turn.book.expired(turn.service_time, AT_ONCE):
         partitions.lose(turn, partition)
+    urgency.note(turn)
     _scale(turn)
     turn.book.put_pulse(pulse)
 

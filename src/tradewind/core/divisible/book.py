@@ -74,8 +74,14 @@ class Book(Protocol):
     def waiting_tenants(self) -> Sequence[str]:
         """Tenants who have partitions waiting, by name."""
 
-    def next_waiting(self, tenant: str, *, is_lifo: bool) -> Job | None:
-        """The job of a tenant that a partition is to be taken from: by priority, then due first, then oldest."""
+    def next_waiting(self, tenant: str, *, is_lifo: bool, reduces: bool) -> Job | None:
+        """The job of a tenant that a partition is to be taken from: by priority, then due first, then oldest.
+
+        Jobs whose results are to be reduced only if wanted.
+        """
+
+    def waiting(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions waiting, due first."""
 
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait, over all jobs."""
@@ -197,12 +203,18 @@ class MemoryBook:
         """Tenants who have partitions waiting."""
         return sorted({job.spec.tenant for job in self._waiting.values()})
 
-    def next_waiting(self, tenant: str, *, is_lifo: bool) -> Job | None:
+    def next_waiting(self, tenant: str, *, is_lifo: bool, reduces: bool) -> Job | None:
         """The job to take a partition from."""
         jobs = [job for job in self._waiting.values() if job.spec.tenant == tenant]
+        if not reduces:
+            jobs = [job for job in jobs if job.state != "reducing"]
         if is_lifo:
             return max(jobs, key=lambda job: job.number, default=None)
         return min(jobs, key=lambda job: (-job.spec.priority, job.due, job.number), default=None)
+
+    def waiting(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions waiting."""
+        return sorted(self._waiting.values(), key=lambda job: (job.due, job.number))[:limit]
 
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait."""

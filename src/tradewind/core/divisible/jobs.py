@@ -40,6 +40,8 @@ def _check(spec: Spec) -> None:
         raise Refused("invalid", "target: must be longer than nothing; leave it out for a job without a target")
     if spec.balancer not in BALANCERS:
         raise Refused("invalid", f"balancer: no {spec.balancer!r}; use one of {', '.join(BALANCERS)}")
+    if bool(spec.reduce) != (spec.reducer in ("run", "python")):
+        raise Refused("invalid", "reduce: a reducer that is run needs a command or a function, and no other has one")
     if spec.weights and (len(spec.weights) != spec.initial or min(spec.weights) <= 0):
         raise Refused("invalid", f"weights: must be {spec.initial} numbers above 0, one for each initial partition")
 
@@ -58,6 +60,32 @@ def cancel(turn: Turn, job: Job, because: str = "cancelled") -> None:
         turn.book.put_job(job)
 
 
+def resume(turn: Turn, job: Job) -> None:
+    """Let a job that failed or was cancelled go on with what is left; what was delivered stays."""
+    if job.state in ("failed", "cancelled"):
+        job.state = "queued"
+        job.ended = None
+        job.failures = 0
+        job.message = ""
+        if job.delivered == job.iterations:
+            complete(turn, job)
+            turn.book.put_job(job)
+            return
+        ask_for(turn, job, max(1, min(job.initial, job.unassigned) - job.live))
+        turn.book.put_job(job)
+
+
+def complete(turn: Turn, job: Job) -> None:
+    """All is delivered: the job is done, unless a site has to reduce the results first."""
+    if job.spec.reduce:
+        job.state = "reducing"
+        job.queued = 0
+        job.failures = 0
+        ask_for(turn, job, 1)
+    else:
+        end(turn, job, "done", "")
+
+
 def end(turn: Turn, job: Job, state: str, because: str) -> None:
     """Note that a job has ended; its partitions learn of it with their next call."""
     job.state = "done" if state == "done" else "failed" if state == "failed" else "cancelled"
@@ -74,12 +102,11 @@ def rebalance(turn: Turn, job: Job, balancer: Balancer, partition: PartitionView
     if more > 0:
         ask_for(turn, job, more)
         turn.tell(job, "partitions", f"{more} more, {job.live} live: {outlook(job, turn.now).words}")
-    expected = outlook(job, turn.now)
-    if expected.late <= 0:
+    if lateness(job, turn.now) <= 0:
         job.warned = None
     elif job.warned is None and (is_waiting or job.live + job.queued >= job.maximum):
         job.warned = turn.now
-        turn.tell(job, "late", expected.words)
+        turn.tell(job, "late", outlook(job, turn.now).words)
 
 
 class Outlook(NamedTuple):
@@ -92,12 +119,24 @@ class Outlook(NamedTuple):
     words: str
 
 
+def lateness(job: Job, now: Time) -> Duration:
+    """By how much a job will miss its target, as things are; the words for it cost more than the figure."""
+    if job.is_over or job.speeds <= 0 or job.target is None:
+        return 0
+    return max(0, now + _time_left(job, now) - (job.since + job.target))
+
+
+def _time_left(job: Job, now: Time) -> Duration:
+    """What the measured partitions need, if those that are not measured yet are like them."""
+    waiting = job.live - job.measured
+    return remaining(job, now) * SPEED * SECOND // (job.speeds + waiting * mean_speed(job))
+
+
 def outlook(job: Job, now: Time) -> Outlook:
     """When a job will end, as things are."""
     if job.is_over or job.speeds <= 0:
         return Outlook(None, 0, "over" if job.is_over else "no speed is known")
-    waiting = job.live - job.measured
-    time = remaining(job, now) * SPEED * SECOND // (job.speeds + waiting * mean_speed(job))
+    time = _time_left(job, now)
     if job.target is None:
         return Outlook(time, 0, f"ends in {show_duration(time)}")
     late = now + time - (job.since + job.target)

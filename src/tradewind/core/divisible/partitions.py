@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from tradewind.core.divisible import jobs, ledger
-from tradewind.core.divisible.errors import Refused
+from tradewind.core.divisible import jobs, ledger, urgency
+from tradewind.core.divisible.errors import Refused, Why
 from tradewind.core.divisible.records import Delivery, Job, Partition, Range
 from tradewind.core.divisible.turn import Turn
 from tradewind.model.units import Duration
@@ -13,6 +13,8 @@ from tradewind.policies.divisible.speed import moved
 
 Next: TypeAlias = Literal["go", "wait", "end"]
 
+REDUCTIONS = 3
+"""Times that results are reduced before a job fails of it."""
 _WAITS = 4
 """A partition without work asks again after this part of its report interval."""
 
@@ -50,7 +52,12 @@ def opened(turn: Turn, number: int, partition: int, lease: str, site: str | None
 
 def start(turn: Turn, job: Job, partition: Partition) -> Answer:
     """Begin; again: the same answer."""
-    if partition.state == "leased" and not job.is_over:
+    if partition.state == "leased" and job.state == "reducing":
+        partition.state = "running"
+        partition.started = turn.now
+        _renew(turn, partition)
+        _put(turn, job, partition)
+    elif partition.state == "leased" and not job.is_over:
         partition.state = "running"
         partition.started = turn.now
         if job.started is None:
@@ -74,9 +81,10 @@ def report(
     A report that is not later than one before, by the worker's own clock, says nothing new.
     """
     _check_live(partition, job)
+    is_leaving = False
     for one in given:
         deliver(turn, job, partition, one)
-    if elapsed > partition.elapsed and not job.is_over:
+    if elapsed > partition.elapsed and not job.is_over and job.state != "reducing":
         if done > partition.delivered + partition.count:
             raise Refused("conflict", f"partition {partition.number} holds fewer than the {done} iterations it did")
         balancer = turn.balancer(job)
@@ -92,10 +100,12 @@ def report(
         partition.told = done
         partition.elapsed = elapsed
         jobs.rebalance(turn, job, balancer, partition)
-        ledger.hold(turn, job, partition, balancer.share(job, partition, turn.now))
+        is_leaving = urgency.hands_over(turn, job, partition, balancer)
+        ledger.hold(turn, job, partition, 0 if is_leaving else balancer.share(job, partition, turn.now))
     _renew(turn, partition)
     _put(turn, job, partition)
-    return _answer(turn, job, partition)
+    answer = _answer(turn, job, partition)
+    return answer._replace(next="end") if is_leaving else answer
 
 
 def deliver(turn: Turn, job: Job, partition: Partition, given: Given) -> None:
@@ -124,7 +134,7 @@ def deliver(turn: Turn, job: Job, partition: Partition, given: Given) -> None:
     if given.is_checkpoint:
         turn.book.void_delivery(job.number, partition.number, given.number - 1)
     if job.delivered == job.iterations:
-        jobs.end(turn, job, "done", "")
+        jobs.complete(turn, job)
     _put(turn, job, partition)
 
 
@@ -135,8 +145,26 @@ def finish(turn: Turn, job: Job, partition: Partition, failure: str = "") -> Non
     if failure and not job.is_over:
         job.failures += 1
         turn.tell(job, "failure", f"partition {partition.number}: {failure}")
-        if job.failures >= turn.settings.failures:
+        if job.state == "reducing" and job.failures >= min(REDUCTIONS, turn.settings.failures):
+            jobs.end(turn, job, "failed", f"the reducer failed {job.failures} times; the last time: {failure}")
+        elif job.failures >= turn.settings.failures:
             jobs.end(turn, job, "failed", f"{job.failures} partitions failed in a row; the last one: {failure}")
+    leave(turn, job, partition, "finished")
+
+
+def check_reducing(job: Job, partition: Partition) -> None:
+    """Refuse whoever is not, or no longer, to reduce the results of a job."""
+    _check_live(partition, job)
+    if job.state != "reducing" or partition.number != job.reducing:
+        raise Refused("stale", f"partition {partition.number} is not to reduce the results of job {job.id}")
+
+
+def reduced(turn: Turn, job: Job, partition: Partition) -> None:
+    """The results have been reduced: the job is done; told again, nothing changes."""
+    if job.state == "done" and partition.number == job.reducing:
+        return
+    check_reducing(job, partition)
+    jobs.end(turn, job, "done", "")
     leave(turn, job, partition, "finished")
 
 
@@ -162,7 +190,11 @@ def leave(turn: Turn, job: Job, partition: Partition, state: Literal["finished",
     turn.book.put_tenant(tenant)
     back = ledger.give_back(turn, job, partition)
     partition.state = state
-    if not job.is_over and (back or (job.unassigned and job.live == 0)) and job.live + job.queued < job.maximum:
+    if job.state == "reducing":
+        if partition.number == job.reducing:
+            job.reducing = -1
+            jobs.ask_for(turn, job, 1)
+    elif not job.is_over and (back or (job.unassigned and job.live == 0)) and job.live + job.queued < job.maximum:
         jobs.ask_for(turn, job, 1)
     _put(turn, job, partition)
 
@@ -172,7 +204,8 @@ def _check_live(partition: Partition, job: Job) -> None:
         reason = "fell silent for too long" if partition.state == "lost" else "has finished"
         raise Refused("stale", f"partition {partition.number} of job {job.id} {reason}; what it held went back")
     if partition.state == "leased":
-        raise Refused("conflict", f"partition {partition.number} of job {job.id} has not started")
+        why: Why = "stale" if job.is_over else "conflict"
+        raise Refused(why, f"partition {partition.number} of job {job.id} has not started")
 
 
 def _renew(turn: Turn, partition: Partition) -> None:
@@ -188,6 +221,8 @@ def _answer(turn: Turn, job: Job, partition: Partition) -> Answer:
     interval = partition.interval
     if job.is_over or not partition.is_live:
         return Answer("end", (), interval, partition.deliveries)
+    if job.state == "reducing":
+        return Answer("wait" if partition.number == job.reducing else "end", (), interval, partition.deliveries)
     held = tuple(partition.held)
     if partition.left > 0:
         return Answer("go", held, interval, partition.deliveries)

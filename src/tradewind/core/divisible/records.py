@@ -13,7 +13,7 @@ _NOTHING = Need()
 Range: TypeAlias = tuple[int, int]
 """Iterations from the first up to, not including, the second."""
 
-JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+JobState: TypeAlias = Literal["queued", "running", "reducing", "done", "failed", "cancelled"]
 PartitionState: TypeAlias = Literal["leased", "running", "finished", "lost"]
 
 
@@ -33,10 +33,13 @@ class Spec(NamedTuple):
     balancer: str = "ruper"
     weights: tuple[int, ...] = ()
     reducer: str = "concatenate"
+    """What becomes of the results: `concatenate`, `sum`, or on some site `run` (a command) or `python` (a function)."""
     command: tuple[str, ...] = ()
     """What workers run for a partition; none: they know themselves."""
     input: str = ""
     """Name of the object with its input data; none: there is no input."""
+    reduce: str = ""
+    """The command or the function that reduces, for `run` and `python`."""
 
 
 @dataclass(slots=True)
@@ -74,6 +77,8 @@ class Job:
     warned: Time | None = None
     """Since when it has been expected to miss its target."""
     message: str = ""
+    reducing: int = -1
+    """The partition that reduces the results; -1: none does."""
 
     @property
     def iterations(self) -> int:
@@ -192,6 +197,15 @@ class Tenant:
     running: int = 0
 
 
+class Wanted(NamedTuple):
+    """Slots that a job about to be late waits for."""
+
+    tenant: str
+    priority: int
+    due: Time
+    slots: int
+
+
 @dataclass(slots=True)
 class Pulse:
     """What the service knows of itself."""
@@ -208,6 +222,8 @@ class Pulse:
     """Slots in use and partitions waiting, times microseconds, in the present phase."""
     dispatched: int = 0
     created: int = 0
+    wanted: tuple[Wanted, ...] = ()
+    """Slots that jobs about to be late wait for, as of the last beat; those due first."""
 
 
 class Delivery(NamedTuple):

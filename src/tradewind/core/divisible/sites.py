@@ -47,15 +47,20 @@ def disconnect(turn: Turn, id: str) -> None:
     turn.book.drop_site(id)
 
 
-def fetch(turn: Turn, site: Site, key: str, leases: Sequence[str]) -> list[tuple[Job, Partition]]:
-    """Hand out a partition for each free slot, under the given new secrets; the same key again, the same partitions."""
+def fetch(
+    turn: Turn, site: Site, key: str, leases: Sequence[str], *, reduces: bool = True
+) -> list[tuple[Job, Partition]]:
+    """Hand out a partition for each free slot, under the given new secrets; the same key again, the same partitions.
+
+    Only a site that `reduces` gets to run what a job reduces its results with.
+    """
     site.updated = turn.now
     if key and key == site.key:
         found = [(turn.job(job), turn.book.partition(job, number)) for job, number in site.fetched]
         return [(job, partition) for job, partition in found if partition is not None and partition.is_live]
     handed: list[tuple[Job, Partition]] = []
     for lease in leases:
-        job = _next(turn, site)
+        job = _next(turn, site, reduces=reduces)
         if job is None:
             break
         handed.append((job, _lease(turn, job, site, lease)))
@@ -69,20 +74,23 @@ def fetch(turn: Turn, site: Site, key: str, leases: Sequence[str]) -> list[tuple
     return handed
 
 
-def _next(turn: Turn, site: Site) -> Job | None:
+def _next(turn: Turn, site: Site, *, reduces: bool) -> Job | None:
     """Of the tenants with work, the one with the fewest slots for its weight; of its jobs, the first."""
     names = [name for name in turn.book.waiting_tenants() if not site.tenants or name in site.tenants]
-    if not names:
-        return None
     tenants = [turn.book.tenant(name) for name in names]
-    chosen = min(tenants, key=lambda tenant: (tenant.running / tenant.weight, tenant.name))
-    return turn.book.next_waiting(chosen.name, is_lifo=turn.settings.is_lifo)
+    for tenant in sorted(tenants, key=lambda tenant: (tenant.running / tenant.weight, tenant.name)):
+        job = turn.book.next_waiting(tenant.name, is_lifo=turn.settings.is_lifo, reduces=reduces)
+        if job is not None:
+            return job
+    return None
 
 
 def _lease(turn: Turn, job: Job, site: Site, lease: str) -> Partition:
     until = turn.service_time + turn.settings.start
     interval = turn.balancer(job).interval(job, None, 0.0)
     partition = Partition(job.number, job.made, site.id, lease, turn.now, until, interval)
+    if job.state == "reducing":
+        job.reducing = partition.number
     job.made += 1
     job.queued -= 1
     job.live += 1

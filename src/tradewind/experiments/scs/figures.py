@@ -105,7 +105,7 @@ def _decisions(study: Study, path: Path) -> None:
     with canvas(path, 5, 3.6) as figure:
         axes = figure.add_subplot()
         for variant, timings in study.timings.items():
-            laps = [1000 * lap for lap in timings.values()]
+            laps = [1000 * timing.turn for timing in timings.values()]
             axes.plot(list(timings), laps, "o-", color=COLOURS[variant], label=variant.label)
         axes.set_xscale("log")
         axes.set_yscale("log")

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from tradewind.experiments.scs.run import Result, Results
+from tradewind.experiments.scs.experiment import Result
+from tradewind.experiments.scs.run import Results
 from tradewind.experiments.scs.settings import BASE_VOLUME, Cell, Variant
 
 

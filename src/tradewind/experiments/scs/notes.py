@@ -3,10 +3,11 @@
 from statistics import fmean
 
 from tradewind.experiments.pfa.words import percent
+from tradewind.experiments.scs.extent import FULL, Extent
 from tradewind.experiments.scs.lookup import cells_of, over
 from tradewind.experiments.scs.others import sources
 from tradewind.experiments.scs.run import Study
-from tradewind.experiments.scs.settings import FULL, PLUS, RIVALS, SCS, VARIANTS, Extent
+from tradewind.experiments.scs.settings import PLUS, RIVALS, SCS, VARIANTS
 
 
 def notes(study: Study, extent: Extent) -> list[str]:

@@ -2,11 +2,12 @@
 
 from tradewind.experiments.claims import Report
 from tradewind.experiments.request import Reproduction, Request, drawn
+from tradewind.experiments.scs.extent import FULL, QUICK, Extent
 from tradewind.experiments.scs.figures import NAMES, draw_figures
 from tradewind.experiments.scs.judge import judge
 from tradewind.experiments.scs.notes import notes
+from tradewind.experiments.scs.progress import Progress
 from tradewind.experiments.scs.run import run_study, steps
-from tradewind.experiments.scs.settings import FULL, QUICK, Extent
 from tradewind.experiments.scs.table import write_table
 
 
@@ -14,7 +15,7 @@ def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
     """Run the experiments, judge the claims, draw the figures and write the table; without matplotlib, no figures."""
     extent = extent or (QUICK if request.is_quick else FULL)
     step = request.steps(steps(extent) + len(NAMES))
-    study = run_study(extent, request.seed, step, request.workers)
+    study = run_study(extent, request.seed, step, Progress(request.out / "results.jsonl"), request.workers)
     remarks = notes(study, extent)
     table = request.out / "cells.csv"
     write_table(study, table)

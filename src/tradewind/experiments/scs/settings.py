@@ -17,7 +17,7 @@ from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, money
 
 LAG = 390 * SECOND
 TYPES = tuple(
-    MachineType(name, money(price), Billing(HOUR), BootLag(LAG))
+    MachineType(name, money(price), billing=Billing(HOUR), boot=BootLag(LAG))
     for name, price in (("micro", 0.02), ("standard", 0.085), ("high-cpu", 0.68), ("high-memory", 0.50))
 )
 """Table 1, billed by the hour, up after 6.5 minutes."""
@@ -43,6 +43,9 @@ class Variant:
     label: str
     policy: str
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    lag: Duration = LAG
+    period: Duration = HOUR
+    """What machines are billed by; the price of an hour stays the same."""
 
 
 SCS = Variant("scs", "scs")
@@ -72,6 +75,11 @@ class Cell:
     """By how much the real lag strays from the estimated one, likewise."""
 
     @property
+    def is_exact(self) -> bool:
+        """Whether estimates are exact."""
+        return not self.noise and not self.lag_noise
+
+    @property
     def label(self) -> str:
         """The cell in a few words."""
         return f"{self.application}, {self.pattern}, {self.deadline / HOUR:g} h, {self.volume:g}/h"
@@ -87,17 +95,6 @@ def arrivals(pattern: Pattern, volume: float) -> Arrivals:
     if pattern == "on-off":
         return Arrivals("on-off", {"rate": rate, "on": "6h", "off": "12h"})
     return Arrivals("poisson", {"rate": rate})
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """Some cells, how often each is drawn, and how many hours are simulated."""
-
-    cells: tuple[Cell, ...]
-    draws: int
-    hours: int = HOURS
-    first: int = 0
-    """The number of the first draw."""
 
 
 def cells(
@@ -124,43 +121,13 @@ SAME = tuple(Cell("pipeline", pattern, HOUR, noise=IMPRECISE) for pattern in PAT
 """Run times stray at the deadline of Fig. 13, so that both can be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How much is run."""
-
-    sweeps: tuple[Sweep, ...]
-    noise: Sweep
-    others: int
-    """How many jobs of each real and each generated workflow are submitted; 0: none of them."""
-    sizes: tuple[int, ...]
-    """Numbers of active jobs at which a decision is timed."""
-
-
-FULL = Extent(
-    sweeps=(
-        Sweep(cells(BASE_VOLUME), 5),
-        Sweep(cells(BASE_VOLUME), 45, 24, first=5),
-        Sweep(cells(0.5), 5),
-        Sweep(cells(10.0), 1, 24),
-        Sweep(cells(100.0, patterns=("stable",)), 1, 6),
-        Sweep(cells(BASE_VOLUME, "weak"), 3),
-    ),
-    noise=Sweep((*NOISY, *LAGGING, *SAME), 20),
-    others=6,
-    sizes=(10, 100, 1_000, 10_000, 100_000),
-)
-QUICK = Extent(
-    sweeps=(Sweep(cells(BASE_VOLUME), 1, 24), Sweep(cells(10.0, patterns=("stable",), deadlines=(HOUR,)), 1, 12)),
-    noise=Sweep((*NOISY, *LAGGING, *SAME), 2, 24),
-    others=2,
-    sizes=(10, 100, 1_000),
-)
-
-
 def scenario(variant: Variant, seed: int, cell: Cell | None = None) -> Scenario:
     """One experiment, but for its submissions."""
-    lag = cell.lag_noise if cell else 0.0
-    machines = tuple(replace(type, boot=BootLag(LAG, round(lag * LAG))) for type in TYPES) if lag else TYPES
+    boot = BootLag(variant.lag, round(variant.lag * cell.lag_noise) if cell else 0)
+    machines = tuple(
+        replace(type, price=type.price * variant.period // HOUR, billing=Billing(variant.period), boot=boot)
+        for type in TYPES
+    )
     return Scenario(
         workload=(),
         machines=machines,

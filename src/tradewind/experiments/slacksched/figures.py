@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 
+from tradewind.experiments.slacksched.curves import COLOURS, CURVES
 from tradewind.experiments.slacksched.judge import gain
 from tradewind.experiments.slacksched.measure import mean_reduction
 from tradewind.experiments.slacksched.run import (
     CAPACITY,
     ERRORS,
+    LARGE_SPOT,
     LONGEST,
+    NEWEST,
     NODELAY,
     ORACLE,
     OWN,
@@ -19,11 +21,12 @@ from tradewind.experiments.slacksched.run import (
     STANDARD,
     Study,
 )
+from tradewind.experiments.slacksched.settings import SHORT
+from tradewind.model.units import MINUTE
 from tradewind.pictures.canvas import canvas
 from tradewind.pictures.style import BLUE, GREEN, GREY, ORANGE, PINK
 from tradewind.sim.traces.provider import PLACEMENTS
 
-COLOURS: Mapping[str, str] = MappingProxyType({CAPACITY: GREY, NODELAY: ORANGE, SLACKSCHED: BLUE, ORACLE: GREEN})
 Rows = Mapping[str, Sequence[float]]
 """By scheme: a value for each label."""
 
@@ -36,13 +39,15 @@ def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> lis
         draw_bars(path, title, labels, rows, axis)
         written.append(path)
         step(f"drawing {path.name}")
-    path = folder / "fig10-distributions.svg"
-    draw_distributions(path, study)
-    step(f"drawing {path.name}")
-    return [*written, path]
+    for name, draw in CURVES.items():
+        path = folder / f"{name}.svg"
+        draw(path, study)
+        written.append(path)
+        step(f"drawing {path.name}")
+    return written
 
 
-FIGURES = 12
+FIGURES = 10 + len(CURVES)
 
 
 def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
@@ -55,9 +60,12 @@ def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
         return {scheme: [100 * gain(study, each, scheme) for each in experiments] for scheme in schemes}
 
     both = (SLACKSCHED, ORACLE)
-    lengths = [f"longest {minutes}" for minutes in LONGEST]
-    loads = [f"spacing {minutes}" for minutes in SPACINGS]
-    markets = ("on-demand", "spot", "harvest", SLACKSCHED)
+    usual, spaced = SHORT.longest // MINUTE, SHORT.spacing // MINUTE
+    lengths = {minutes: STANDARD if minutes == usual else f"longest {minutes}" for minutes in sorted((*LONGEST, usual))}
+    loads = {
+        minutes: STANDARD if minutes == spaced else f"spacing {minutes}" for minutes in sorted((*SPACINGS, spaced))
+    }
+    markets = ("on-demand", "spot", LARGE_SPOT, "harvest", NEWEST, SLACKSCHED)
     forms = ("first", "several", "shrink")
     return {
         "fig9-clusters": ("Over clusters", clusters, gains(clusters, (NODELAY, *both)), reduction),
@@ -73,8 +81,18 @@ def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
             gains((STANDARD, "gaussian", "pareto"), both),
             reduction,
         ),
-        "fig12-length": ("Over the longest task", [f"{each} min" for each in LONGEST], gains(lengths, both), reduction),
-        "fig14-load": ("Over the spacing of jobs", [f"{each} min" for each in SPACINGS], gains(loads, both), reduction),
+        "fig12-length": (
+            "Over the longest task",
+            [f"{each} min" for each in lengths],
+            gains(list(lengths.values()), both),
+            reduction,
+        ),
+        "fig14-load": (
+            "Over the spacing of jobs",
+            [f"{each} min" for each in loads],
+            gains(list(loads.values()), both),
+            reduction,
+        ),
         "fig15-errors": (
             "Over errors of estimates",
             [f"{error:+.0%}" for error in ERRORS],
@@ -102,7 +120,6 @@ def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
             {"reduction": [100 * mean_reduction(study["cost", name], study["cost", "spot"]) for name in markets]},
             reduction,
         ),
-        "fig19-power": ("With wind power", ("power",), gains(("power",), (SLACKSCHED,)), reduction),
         "fig22-forms": (
             "Forms of the completion probability, and rivals",
             (*forms, "checkpoint 1", "checkpoint 2", "replicate"),
@@ -126,22 +143,9 @@ def draw_bars(path: Path, title: str, labels: Sequence[str], rows: Rows, axis: s
             shift = (place - (len(rows) - 1) / 2) * width
             colour = COLOURS.get(scheme) or (BLUE if len(rows) == 1 else next(others))
             axes.bar([each + shift for each in range(len(labels))], values, width, color=colour, label=scheme)
-        axes.set_xticks(range(len(labels)), labels)
+        axes.axhline(0, color=GREY, linewidth=0.8)
+        axes.set_xticks(range(len(labels)), [label.replace(", ", ",\n") for label in labels])
         axes.set_ylabel(axis)
         axes.set_title(title)
         if len(rows) > 1:
             axes.legend(loc="best")
-
-
-def draw_distributions(path: Path, study: Study) -> None:
-    """Completion times of all jobs, as shares that have ended (Fig. 10)."""
-    with canvas(path, 8.0, 3.0) as figure:
-        panels = figure.subplots(1, 2)
-        for axes, (title, experiment) in zip(panels, (("C2", STANDARD), ("C8, long tasks", "long")), strict=True):
-            for scheme, colour in COLOURS.items():
-                times = sorted(time for each in study[experiment, scheme] for time in each.completion)
-                shares = [(place + 1) / len(times) for place in range(len(times))]
-                axes.plot(times, shares, color=colour, label=scheme)
-            axes.set_title(title)
-            axes.set_xlabel("completion time, h")
-        panels[0].legend(loc="lower right")

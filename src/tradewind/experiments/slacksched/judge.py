@@ -14,7 +14,9 @@ from tradewind.experiments.slacksched.measure import Figures, mean_reduction, ra
 from tradewind.experiments.slacksched.run import (
     CAPACITY,
     ERRORS,
+    LARGE_SPOT,
     LONGEST,
+    NEWEST,
     NODELAY,
     ORACLE,
     OWN,
@@ -23,6 +25,7 @@ from tradewind.experiments.slacksched.run import (
     STANDARD,
     Study,
 )
+from tradewind.experiments.slacksched.winds import is_measured
 from tradewind.sim.traces.provider import PLACEMENTS
 
 SMALL = 0.02
@@ -80,7 +83,7 @@ def clusters(study: Study) -> Claim:
         "SlackSched shortens jobs on every cluster, more so on busy ones, and comes close to the oracle",
         "0-24%; at most 13 points behind the oracle; little on C7 and C8",
         f"{_list(gains)}; at most {max(behind.values()):.0%} behind the oracle; newest killed first: {_list(own)}",
-        min(gains.values()) > -SMALL and max(busy) > max(quiet) and max(behind.values()) <= 0.16,
+        min(gains.values()) > -SMALL and max(busy) > max(quiet) and max(behind.values()) <= 0.13 + SMALL,
         "Ours lets the oracle bear shrinks that hurt nobody, so it is harder to come close to.",
     )
 
@@ -201,13 +204,18 @@ def markets(study: Study) -> Claim:
     """Claim 9 (Fig. 18)."""
     ours = mean_reduction(study["cost", SLACKSCHED], study["cost", "spot"])
     harvest = mean_reduction(study["cost", "harvest"], study["cost", "spot"])
+    large = mean_reduction(study["cost", SLACKSCHED], study["cost", LARGE_SPOT])
+    plain_large = mean_reduction(study["cost", "harvest"], study["cost", LARGE_SPOT])
+    newest = mean_reduction(study["cost", NEWEST], study["cost", "spot"])
     return Claim(
         "9",
         "jobs end sooner on harvest machines than on spot, and sooner still with SlackSched",
         "33% below spot; plain harvest 20%",
-        f"{ours:.0%} below spot; plain harvest {harvest:.0%}",
+        f"{ours:.0%} below spot; plain harvest {harvest:.0%}; below spot machines of 16 cores {large:.0%} and"
+        f" {plain_large:.0%}; plain harvest with the newest killed first {newest:.0%} below spot",
         ours > harvest > 0,
-        "Spot machines of 8 cores on the same servers.",
+        "Spot machines of 8 cores on the same servers: the size, which the paper does not give, and the order of"
+        " killing decide.",
     )
 
 
@@ -220,7 +228,9 @@ def power(study: Study) -> Claim:
         "15%",
         f"{found:.0%}",
         found > SMALL,
-        "A made-up windy spell; the published traces are not part of this package.",
+        "Windy spells of measured Belgian offshore wind."
+        if is_measured()
+        else "Made-up windy spells: the measured wind is not beside this package.",
     )
 
 

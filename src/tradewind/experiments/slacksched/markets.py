@@ -6,7 +6,7 @@ from math import ceil
 from statistics import fmean
 
 from tradewind.experiments.slacksched.measure import Figures, Meter
-from tradewind.experiments.slacksched.settings import CORES, SERVERS, WARM_UP, fixed_types, harvest_types
+from tradewind.experiments.slacksched.settings import CORES, WARM_UP, fixed_types, harvest_types
 from tradewind.model.machine import MachineType, Market
 from tradewind.model.requirement import Requirement, amounts, amounts_of
 from tradewind.model.scenario import Scenario, Submission
@@ -20,6 +20,8 @@ from tradewind.sim.traces.servers import make_servers
 
 SPAN = 10 * DAY
 """How long traces are."""
+SERVERS = 256
+"""Which is plenty for these."""
 MOST = 128
 """Machines to begin with at most."""
 SIZES = {Market.ON_DEMAND: 8, Market.SPOT: 8, Market.HARVEST: 16}

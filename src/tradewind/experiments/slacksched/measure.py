@@ -36,6 +36,10 @@ class Figures:
     """Mean number held in that time."""
     stable: float = 0.0
     """Share of the machines held at the end that are on stable servers, where that is known."""
+    converging: tuple[float, ...] = ()
+    """The same after each hour."""
+    interruptible: tuple[bool, ...] = ()
+    """Of each job: whether it saves its progress."""
 
     @property
     def waste(self) -> float:
@@ -98,7 +102,7 @@ class Meter:
                 self._ended[record.run] = record.at
                 self._end = max(self._end, record.at)
 
-    def figures(self, stable: float = 0.0) -> Figures:
+    def figures(self) -> Figures:
         """All figures."""
         for machine in list(self._sizes):
             self._leave(machine, self._end)
@@ -120,7 +124,6 @@ class Meter:
             cost=cost / HOUR / UNIT,
             used=busy / held if held else 0.0,
             machines=time / (end - begin),
-            stable=stable,
         )
 
     def _stop(self, machine: int, unit: int, attempt: int, at: Time, *, is_useful: bool) -> None:

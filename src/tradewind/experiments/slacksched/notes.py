@@ -5,6 +5,7 @@ from statistics import fmean
 from tradewind.experiments.slacksched.judge import gain
 from tradewind.experiments.slacksched.measure import mean_reduction
 from tradewind.experiments.slacksched.run import CAPACITY, OWN, SLACKSCHED, STANDARD, Study
+from tradewind.experiments.slacksched.winds import is_measured
 
 
 def notes(study: Study) -> list[str]:
@@ -58,9 +59,8 @@ def mixed(study: Study) -> str:
 
 def traces() -> str:
     """Where the traces come from."""
+    wind = "windy spells of measured Belgian offshore wind" if is_measured() else "made up"
     return (
-        "The production traces are private. Ours are made by `tradewind traces harvest`: times between changes were"
-        " fitted to the published figures before any policy was run, sizes of changes were set after first runs;"
-        " power is a"
-        " made-up windy spell."
+        "The production traces are private. Ours are made by `tradewind traces harvest` from the published figures; the"
+        f" sizes of changes were set after first runs; power is {wind}."
     )

@@ -28,6 +28,8 @@ SPACINGS = (3, 4, 8)
 """Minutes, besides that of the standard jobs."""
 ERRORS = (-0.5, -0.2, 0.2, 0.5)
 STANDARD = "C2"
+LARGE_SPOT, NEWEST = "spot, 16 cores", "harvest, newest killed"
+"""Markets that are varied, to see what decides between them."""
 OWN = "ours"
 """Label of runs that kill the newest first, which is our default."""
 
@@ -120,6 +122,10 @@ def _machines(made: _Plan) -> None:
     for market, machines in ((Market.ON_DEMAND, 48), (Market.SPOT, 48), (Market.HARVEST, 24)):
         parameters = {**by_use, "machines": machines}
         made.add("cost", market.value, Trial("", CAPACITY, jobs=SWINGING, parameters=parameters, market=market))
+    large = Trial("", CAPACITY, jobs=SWINGING, parameters=by_use, market=Market.SPOT, size=16)
+    made.add("cost", LARGE_SPOT, large)
+    newest = Trial("", CAPACITY, jobs=SWINGING, parameters=by_use, kill="newest")
+    made.add("cost", NEWEST, newest)
     made.add("cost", SLACKSCHED, Trial("", SLACKSCHED, jobs=SWINGING, parameters={**by_use, "acquire": True}))
     for name in MAIN[:2]:
         made.add("power", name, Trial("", name, jobs=WINDY, power=True))
@@ -133,7 +139,7 @@ def _rivals(made: _Plan) -> None:
     """Other ways to bear preemptions, and variants of our own (appendix B)."""
     for minutes in (1, 2):
         made.add(STANDARD, f"checkpoint {minutes}", Trial("", "checkpoint", parameters={"cost": f"{minutes}m"}))
-    made.add(STANDARD, "replicate", Trial("", CAPACITY, replicas=3))
+    made.add(STANDARD, "replicate", Trial("", "replicate"))
     for form in ("first", "several", "shrink"):
         made.add(STANDARD, form, Trial("", SLACKSCHED, parameters={"form": form}))
     made.add(STANDARD, "literal", Trial("", SLACKSCHED, parameters={"literal": True, "form": "first", "kills": "all"}))
@@ -143,7 +149,7 @@ def _rivals(made: _Plan) -> None:
 
 def seeds_of(extent: Extent, key: Key) -> int:
     """How many seeds an experiment is run with."""
-    many = key[0].split()[0] in extent.clusters or key[0] == "long"
+    many = key[0] in extent.clusters or key[0] == "long"
     return extent.seeds if many else extent.sweep_seeds
 
 

@@ -1,12 +1,14 @@
 """What is run: machines, jobs and clusters (SlackSched, sections 2.2 and 4.1), and how we read what is left open.
 
-Given: 64 harvest machines of a minimum of 2, 4 or 8 cores; about 50 jobs that arrive as a Poisson process; run times
-uniform, Gaussian or bounded Pareto with medians of tens of minutes and tails beyond 75; full load at a mean spacing of
-3 minutes; prices with spot discounts of 48 to 88 % and harvested cores at half the spot price.
+Given: 64 harvest machines of a minimum of 2, 4 or 8 cores, on clusters of 700 to 2,000 servers; about 50 jobs that
+arrive as a Poisson process; run times uniform, Gaussian or bounded Pareto with medians of tens of minutes and tails
+beyond 75; full load at a mean spacing of 3 minutes; the oldest killed first; machines given up at random where nothing
+is known of their stability; prices with spot discounts of 48 to 88 % and harvested cores at half the spot price.
 
 Not given, so chosen after early runs on C1 and C2, and in part varied in the sweeps: a task takes 1, 2, 4 or 8 cores; a
 job has 12 to 28 tasks, which wait for nothing but a machine; jobs arrive every 5 minutes, 60 % of full load; long tasks
-for the quiet cluster C8 take up to 20 hours. A day passes before the first job, in which the predictor watches.
+for the quiet cluster C8 take up to 20 hours; spot machines have 8 cores, or 16. A day passes before the first job, in
+which the predictor watches.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +23,8 @@ MINIMA = (2, 4, 8)
 CORES = 64
 """Of a server, and so the most that a harvest machine can have."""
 MACHINES = 64
-SERVERS = 256
+SERVERS = 1_000
+"""Of a cluster: the paper has 700 to 2,000."""
 WARM_UP: Time = DAY
 LENGTH: Duration = 9 * DAY
 """How long traces are; all work is over long before."""
@@ -79,6 +82,8 @@ class Jobs:
     count: int = 50
     tasks: tuple[int, int] = (12, 28)
     """Fewest and most tasks of a job."""
+    cores: tuple[int, ...] = (1, 2, 4, 8)
+    """Which a task takes, each as often."""
     spacing: Duration = 5 * MINUTE
     """Mean time between two jobs."""
     swing: Duration | None = None
@@ -104,11 +109,12 @@ class Trial:
     parameters: dict[str, Any] = field(default_factory=dict, hash=False)
     placement: str = "random"
     market: Market = Market.HARVEST
+    size: int = 8
+    """Cores of machines that do not change theirs."""
     error: float = 0.0
     """Estimates of run times are off by up to this share: too long, or too short if below zero."""
     power: bool = False
     """Whether wind drives what servers may use (section 4.5)."""
-    replicas: int = 1
     interruptible: float = 0.0
     """Share of the jobs that save their progress at no cost (appendix B.3)."""
     halves: bool = False

@@ -2,14 +2,13 @@
 
 import random
 
-from tradewind.experiments.slacksched.settings import WARM_UP, Jobs
+from tradewind.experiments.slacksched.settings import CORES, WARM_UP, Jobs
 from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.scenario import Submission
 from tradewind.model.units import MINUTE, Duration, Time
 from tradewind.model.workflow import Checkpoint, Task, Workflow
 
-CORES = (1, 2, 4, 8)
-_NEEDS = {cores: Requirement(amounts=amounts(cpus=cores)) for cores in CORES}
+_NEEDS = {cores: Requirement(amounts=amounts(cpus=cores)) for cores in range(1, CORES + 1)}
 EVERY_MINUTE = Checkpoint(MINUTE)
 SHORTEST = MINUTE
 
@@ -23,7 +22,7 @@ def jobs(work: Jobs, seed: int, interruptible: float = 0.0) -> list[Submission]:
         at += round(rng.expovariate(1 / (work.spacing / _rate(work, at - WARM_UP))))
         checkpoint = EVERY_MINUTE if rng.random() < interruptible else None
         tasks = tuple(
-            Task(f"t{place}", "task", _NEEDS[rng.choice(CORES)], run_time(work, rng), checkpoint=checkpoint)
+            Task(f"t{place}", "task", _NEEDS[rng.choice(work.cores)], run_time(work, rng), checkpoint=checkpoint)
             for place in range(rng.randint(*work.tasks))
         )
         found.append(Submission(at, Workflow(f"job{number}", tasks, ((),) * len(tasks))))

@@ -1,12 +1,12 @@
 """One simulation of an experiment, and its figures."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from tradewind.core.log import Record
 from tradewind.core.state import State
 from tradewind.experiments.slacksched.measure import Figures, Meter
-from tradewind.experiments.slacksched.replicas import run_replicated
 from tradewind.experiments.slacksched.settings import (
     CORES,
     LENGTH,
@@ -17,15 +17,15 @@ from tradewind.experiments.slacksched.settings import (
     fixed_types,
     harvest_types,
 )
+from tradewind.experiments.slacksched.winds import power_for
 from tradewind.experiments.slacksched.workload import jobs
-from tradewind.model.command import Start
 from tradewind.model.machine import Market
 from tradewind.model.scenario import Estimates, Scenario
 from tradewind.model.units import DAY, HOUR, MINUTE, Duration
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 from tradewind.sim.traces.clusters import CLUSTERS
-from tradewind.sim.traces.power import powered, wind
+from tradewind.sim.traces.power import powered
 from tradewind.sim.traces.provider import Provider
 from tradewind.sim.traces.servers import make_servers
 from tradewind.sim.traces.steps import Steps
@@ -33,7 +33,7 @@ from tradewind.sim.traces.steps import Steps
 
 def run_trial(trial: Trial) -> Figures:
     """Simulate and measure; the same trial gives the same figures."""
-    types = harvest_types() if trial.market is Market.HARVEST else fixed_types(trial.market)
+    types = harvest_types() if trial.market is Market.HARVEST else fixed_types(trial.market, trial.size)
     provider = Provider(_servers(trial), trial.placement, trial.seed)
     parameters: dict[str, Any] = {"machines": MACHINES, "kill": trial.kill, **trial.parameters}
     scenario = Scenario(
@@ -47,19 +47,19 @@ def run_trial(trial: Trial) -> Figures:
     )
     policy = build(trial.policy, parameters)
     work = jobs(trial.jobs, trial.seed, trial.interruptible)
-    if trial.replicas > 1:
-        return run_replicated(scenario, work, policy, provider, trial.replicas)
     world = Simulation(scenario, work, policy, provider=provider)
     meter = Meter(world.state, WARM_UP)
-    stable: list[float] = []
+    hours: dict[int, float] = {}
 
     def sink(record: Record) -> None:
         meter.observe(record)
-        if trial.halves and type(record) is Start:
-            stable[:] = [_stable_share(provider, world.state)]
+        if trial.halves and (hour := record.at // HOUR) not in hours:
+            hours[hour] = _stable_share(provider, world.state)
 
     world.run(sink if trial.halves else meter.observe)
-    return meter.figures(stable[0] if stable else 0.0)
+    saves = tuple(each.workflow.tasks[0].checkpoint is not None for each in work[1:])
+    shares = tuple(hours.values())
+    return replace(meter.figures(), stable=shares[-1] if shares else 0.0, converging=shares, interruptible=saves)
 
 
 def _stable_share(provider: Provider, state: State) -> float:
@@ -79,4 +79,4 @@ def _made(cluster: str, seed: int, length: Duration, is_powered: bool, halves: b
         quiet, busy = (make_servers(CLUSTERS[name], SERVERS, length, seed) for name in ("C8", "C1"))
         return [(quiet, busy)[number % 2][number] for number in range(SERVERS)]
     servers = make_servers(CLUSTERS[cluster], SERVERS, length, seed)
-    return powered(servers, wind(length, seed), CORES, seed) if is_powered else servers
+    return powered(servers, power_for(length, seed), CORES, seed) if is_powered else servers

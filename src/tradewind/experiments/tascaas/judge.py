@@ -6,7 +6,7 @@ from statistics import correlation, fmean
 
 from tradewind.core.divisible.records import Job
 from tradewind.experiments.claims import Claim
-from tradewind.experiments.tascaas.run import Study, Whole
+from tradewind.experiments.tascaas.run import Study, Whole, feasible
 from tradewind.experiments.tascaas.settings import SLOTS
 from tradewind.experiments.tascaas.static import TABLE
 from tradewind.model.units import in_seconds
@@ -71,7 +71,7 @@ def meets(study: Study) -> Claim:
 def _full(study: Study) -> str:
     """Whether those that are late were told to be, and had no slots to turn to."""
     late = [
-        (outcome, job)
+        (whole, outcome, job)
         for whole, outcome in study.wholes.items()
         if whole.balancer == "ruper"
         for job in outcome.jobs
@@ -80,11 +80,13 @@ def _full(study: Study) -> str:
     if not late:
         return ""
     told = sum(
-        any(notice.job == job.id and notice.what == "late" for notice in outcome.notices) for outcome, job in late
+        any(notice.job == job.id and notice.what == "late" for notice in outcome.notices) for _, outcome, job in late
     )
-    busy = min(_share_full(outcome, job) for outcome, job in late)
+    busy = min(_share_full(outcome, job) for _, outcome, job in late)
+    could = min(feasible(whole) for whole in {whole for whole, _, _ in late})
     return (
-        f"Of {len(late)} late ones {told} were predicted; hardly a slot was free for {busy:.0%} of their time or more. "
+        f"Of {len(late)} late ones {told} were predicted; hardly a slot was free for {busy:.0%} of their time or more;"
+        f" somebody who knew all arrivals could do {could:.1%} of the work in time. "
     )
 
 

@@ -9,6 +9,7 @@ from tradewind.core.divisible.records import Job, Spec
 from tradewind.experiments.parallel import run_jobs
 from tradewind.experiments.request import Step
 from tradewind.experiments.tascaas import static
+from tradewind.experiments.tascaas.feasible import share_in_time
 from tradewind.experiments.tascaas.settings import ITERATIONS, MAXIMUM, Extent, sites, workload
 from tradewind.experiments.tascaas.static import Level, Trial
 from tradewind.model.units import HOUR, MINUTE, SECOND
@@ -116,6 +117,11 @@ def run_whole(whole: Whole) -> Outcome:
     places = sites(Random(f"{whole.seed} sites"))
     jobs = workload(Random(f"{whole.seed} jobs"), whole.balancer, is_light=whole.is_light)
     return simulate(World(places, jobs, seed=whole.seed))
+
+
+def feasible(whole: Whole) -> float:
+    """The part of a workload that somebody who knew the future could do in time."""
+    return share_in_time(sites(Random(f"{whole.seed} sites")), workload(Random(f"{whole.seed} jobs")))
 
 
 def run_steady() -> Outcome:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from tradewind.live.cache.digests import Digests
-from tradewind.model.action import Call, Container, Function, Json, Shell
+from tradewind.model.action import Call, Container, Divisible, Function, Json, Shell
 from tradewind.model.values import show
 
 _COMMON = 1_000
@@ -60,6 +60,11 @@ class Keys:
         if isinstance(action, Function):
             version = action.version
             key.parts["code"] = Part(version, version[:12]) if version else self._code(action.target)
+        if isinstance(action, Divisible):
+            if action.target:
+                key.parts["code"] = self._code(action.target)
+            if action.reducer == "python":
+                key.parts["reducer"] = self._code(action.reduce)
         of_code = {"function"} if isinstance(action, Function) and action.version else ()
         for name in sorted(inputs.keys() - of_code):  # the version stands for a function that is passed along
             value = self._value(inputs[name], key)
@@ -80,6 +85,9 @@ class Keys:
                 words = [container.command, *container.options, container.entrypoint]
                 parts["command"] = _part(["container", *words], container.command)
                 parts["image"] = _part(container.image, container.image)
+            case Divisible() as job:
+                words = [job.iterations, job.command, job.target, job.reducer, job.reduce]
+                parts["command"] = _part(["divisible", *words], job.command or job.target)
             case Function(target):
                 parts["command"] = _part(["function", target], target)
         for name in sorted(call.environment):

@@ -8,6 +8,7 @@ import orjson
 from tradewind.core.divisible.records import Delivery, Job, Partition, Pulse, Range, Site, Tenant
 from tradewind.live.divisible import coding
 from tradewind.live.divisible import statements as sql
+from tradewind.live.divisible.free import Free
 from tradewind.live.store.sql import Session
 from tradewind.model.units import Time
 
@@ -25,6 +26,7 @@ class SqlBook:
         self._sites: dict[str, Site] = {}
         self._tenants: dict[str, Tenant] = {}
         self._deliveries: dict[tuple[int, int, int], Delivery] = {}
+        self._free: dict[int, Free] = {}
         self._new_pulse = False
         self._new_jobs: set[int] = set()
         self._new_partitions: set[tuple[int, int]] = set()
@@ -56,6 +58,8 @@ class SqlBook:
         if self._deliveries:
             self.session.write(sql.DELIVERIES, [_delivery_row(each) for each in self._deliveries.values()])
             self._deliveries.clear()
+        for free in self._free.values():
+            free.write()
 
     def pulse(self) -> Pulse | None:
         """The service's own record."""
@@ -118,18 +122,16 @@ class SqlBook:
 
     def take_free(self, job: int) -> Range | None:
         """The first range that came back."""
-        rows = self.session.fetch(sql.FIRST_FREE, job=job)
-        if not rows:
-            return None
-        first, last = rows[0]
-        self.session.change(sql.DROP_FREE, job=job, first=first)
-        return first, last
+        return self._free_of(job).take()
 
     def put_free(self, job: int, ranges: Iterable[Range]) -> None:
         """Add ranges."""
-        rows = [(job, begin, end) for begin, end in ranges]
-        if rows:
-            self.session.write(sql.FREE, rows)
+        self._free_of(job).put(ranges)
+
+    def _free_of(self, job: int) -> Free:
+        if job not in self._free:
+            self._free[job] = Free(self.session, job)
+        return self._free[job]
 
     def put_delivery(self, delivery: Delivery) -> None:
         """Write a delivery."""
@@ -191,11 +193,19 @@ class SqlBook:
         self._write_jobs()
         return [name for (name,) in self.session.fetch(sql.WAITING_TENANTS)]
 
-    def next_waiting(self, tenant: str, *, is_lifo: bool) -> Job | None:
+    def next_waiting(self, tenant: str, *, is_lifo: bool, reduces: bool) -> Job | None:
         """The job to take a partition from."""
         self._write_jobs()
-        rows = self.session.fetch(sql.NEWEST_WAITING if is_lifo else sql.NEXT_WAITING, tenant=tenant)
+        left_out = "" if reduces else "reducing"
+        statement = sql.NEWEST_WAITING if is_lifo else sql.NEXT_WAITING
+        rows = self.session.fetch(statement, tenant=tenant, left_out=left_out)
         return self.job(rows[0][0]) if rows else None
+
+    def waiting(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions waiting."""
+        self._write_jobs()
+        rows = self.session.fetch(sql.WAITING, limit=limit)
+        return [self._jobs.setdefault(row[0], coding.job_of(row)) for row in rows]
 
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait."""

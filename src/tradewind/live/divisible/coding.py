@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tradewind.core.divisible.records import Job, Partition, Pulse, Site, Spec
+from tradewind.core.divisible.records import Job, Partition, Pulse, Site, Spec, Wanted
 from tradewind.policies.divisible.scaling import Need
 from tradewind.policies.divisible.speed import Speed
 
@@ -41,7 +41,7 @@ def job_of(row: Any) -> Job:
     for place, name in enumerate(Spec._fields):
         if name in ("weights", "command"):
             given[place] = tuple(given[place])
-    values = {name: _whole(value) for name, value in zip(_SUMS, orjson.loads(sums), strict=True)}
+    values = {name: _whole(value) for name, value in zip(_SUMS, orjson.loads(sums), strict=False)}
     return Job(
         id=id, number=number, spec=Spec(*given), state=state, due=due, queued=queued, live=live, ended=ended, **values
     )
@@ -83,8 +83,9 @@ def pulse_text(pulse: Pulse) -> str:
 
 def pulse_of(text: str) -> Pulse:
     """What a row says."""
-    values = dict(zip(_PULSE, orjson.loads(text), strict=True))
+    values = dict(zip(_PULSE, orjson.loads(text), strict=False))  # older ones know less
     values["need"] = Need(*values["need"])
+    values["wanted"] = tuple(Wanted(*row) for row in values.get("wanted", ()))
     values["area"] = _whole(values["area"])
     return Pulse(**values)
 

@@ -20,6 +20,11 @@ REDUCERS = ("concatenate", "sum")
 _PAGE = 1_000
 
 
+def merged_key(job: str) -> str:
+    """The object that holds the result of a job."""
+    return f"merged/{job}"
+
+
 class Piece(NamedTuple):
     """A result, and the first iteration that it is for."""
 
@@ -54,6 +59,16 @@ def _page(turn: Turn, job: int, after: tuple[int, int]) -> list[Any]:
     assert isinstance(turn.book, SqlBook)  # noqa: S101  a desk has no other
     rows = turn.book.session.fetch(sql.DELIVERIES_OF, job=job, partition=after[0], number=after[1], limit=_PAGE)
     return list(rows)
+
+
+def result(desk: Desk, objects: Objects, id: str, number: int, reducer: str) -> bytes:
+    """The result of a job that is done: as a site has reduced it, or merged now, and kept."""
+    key = merged_key(id)
+    if objects.has(key):
+        return objects.read(key)
+    content = merge(reducer, pieces(desk, number), objects)
+    objects.write(key, content)
+    return content
 
 
 def merge(reducer: str, found: list[Piece], objects: Objects) -> bytes:

@@ -2,6 +2,9 @@
 
 On a local folder the service itself serves them; an address is good for one method on one object until a time, and
 nobody can make one without the secret that lies in the store. On S3 the addresses are S3's own.
+
+An address for writing can be used again until it expires. In a folder an object is written once. S3 would overwrite it,
+so what is relied upon there is a copy, under a name that no address was ever signed for (`keep`).
 """
 
 import hmac
@@ -11,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+from tradewind.model.errors import TradewindError
 from tradewind.model.units import SECOND, Duration, Time
 
 Method: TypeAlias = Literal["GET", "PUT"]
@@ -37,6 +41,9 @@ class Objects(Protocol):
 
     def has(self, key: str) -> bool:
         """Whether an object is there."""
+
+    def keep(self, key: str) -> str:
+        """The name under which what was uploaded can change no more, whoever still holds the address."""
 
 
 class LocalObjects:
@@ -97,6 +104,12 @@ class LocalObjects:
         """Whether an object is there."""
         return self.path(key).is_file()
 
+    def keep(self, key: str) -> str:
+        """Its own, for it is written once."""
+        if not self.has(key):
+            raise ObjectError(f"{key!r} has not been uploaded")
+        return key
+
     def _sign(self, method: str, key: str, expires: int) -> str:
         return hmac.new(self._secret, f"{method}\n{key}\n{expires}".encode(), sha256).hexdigest()
 
@@ -107,8 +120,9 @@ class S3Objects:
     def __init__(self, bucket: str, prefix: str = "", client: Any = None) -> None:
         if client is None:
             import boto3  # noqa: PLC0415  an extra, and slow to load
+            from botocore.config import Config  # noqa: PLC0415
 
-            client = boto3.client("s3")
+            client = boto3.client("s3", config=Config(signature_version="s3v4"))
         self._client = client
         self._bucket = bucket
         self._prefix = prefix.strip("/")
@@ -141,6 +155,19 @@ class S3Objects:
             return False
         return True
 
+    def keep(self, key: str) -> str:
+        """A copy, named after its content: the same upload again is the same copy."""
+        source = {"Bucket": self._bucket, "Key": self._key(key)}
+        try:
+            etag = self._client.head_object(**source)["ETag"]
+            kept = f"kept/{key}/{etag.strip(chr(34))}"
+            self._client.copy_object(
+                Bucket=self._bucket, Key=self._key(kept), CopySource=source, CopySourceIfMatch=etag
+            )
+        except self._client.exceptions.ClientError as error:
+            raise ObjectError(f"{key!r} has not been uploaded, or is just being overwritten") from error
+        return kept
+
     def _key(self, key: str) -> str:
         return f"{self._prefix}/{key}" if self._prefix else key
 
@@ -149,5 +176,10 @@ def open_objects(where: str, folder: Path, secret: str) -> Objects:
     """Objects in `s3://BUCKET/PREFIX`, or in a folder."""
     if where.startswith("s3://"):
         bucket, _, prefix = where.removeprefix("s3://").partition("/")
-        return S3Objects(bucket, prefix)
+        try:
+            return S3Objects(bucket, prefix)
+        except ImportError as error:
+            raise TradewindError(
+                f"objects in S3 need another package ({error}); pip install 'tradewind[s3]'"
+            ) from error
     return LocalObjects(Path(where) if where else folder, secret)

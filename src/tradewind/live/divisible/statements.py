@@ -62,16 +62,22 @@ JOBS_BEFORE = f"{_JOB} WHERE number < :before AND (:tenant = '' OR tenant = :ten
 """A page of jobs, newest first."""
 
 NEXT_WAITING = """
-    SELECT number FROM divisible_jobs WHERE queued > 0 AND tenant = :tenant
+    SELECT number FROM divisible_jobs WHERE queued > 0 AND tenant = :tenant AND state <> :left_out
     ORDER BY priority DESC, due, number LIMIT 1
 """
 """The job of a tenant that is served next."""
 
-NEWEST_WAITING = "SELECT number FROM divisible_jobs WHERE queued > 0 AND tenant = :tenant ORDER BY number DESC LIMIT 1"
+NEWEST_WAITING = """
+    SELECT number FROM divisible_jobs WHERE queued > 0 AND tenant = :tenant AND state <> :left_out
+    ORDER BY number DESC LIMIT 1
+"""
 """The same as the original does it."""
 
 WAITING_TENANTS = "SELECT DISTINCT tenant FROM divisible_jobs WHERE queued > 0 ORDER BY tenant"
 """Tenants who have partitions waiting."""
+
+WAITING = f"{_JOB} WHERE queued > 0 ORDER BY due, number LIMIT :limit"
+"""Jobs that have partitions waiting, due first."""
 
 TOTALS = (
     "SELECT CAST(COALESCE(SUM(live), 0) AS BIGINT), CAST(COALESCE(SUM(queued), 0) AS BIGINT)"
@@ -92,8 +98,8 @@ EXPIRED = (
 )
 """Leases that have run out."""
 
-FIRST_FREE = "SELECT first, last FROM free_ranges WHERE job = :job ORDER BY first LIMIT 1"
-"""The first iterations that came back to a job."""
+FREE_AFTER = "SELECT first, last FROM free_ranges WHERE job = :job AND first > :after ORDER BY first LIMIT :limit"
+"""A page of the iterations that came back to a job."""
 
 DROP_FREE = "DELETE FROM free_ranges WHERE job = :job AND first = :first"
 """They are handed out again."""

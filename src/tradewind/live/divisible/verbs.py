@@ -58,10 +58,12 @@ def register(turn: Turn, site: str, slots: int, achievable: int, tenants: tuple[
     return site_shape(sites.register(turn, site, slots, achievable, tenants))
 
 
-def fetch(turn: Turn, site: str, key: str, leases: Sequence[str]) -> tuple[Plain, list[Handed]]:
+def fetch(
+    turn: Turn, site: str, key: str, leases: Sequence[str], *, reduces: bool = True
+) -> tuple[Plain, list[Handed]]:
     """Hand out partitions."""
     known = sites.known(turn, site)
-    handed = sites.fetch(turn, known, key, leases)
+    handed = sites.fetch(turn, known, key, leases, reduces=reduces)
     return site_shape(known), [Handed(job, partition) for job, partition in handed]
 
 
@@ -98,6 +100,20 @@ def finish(turn: Turn, id: str, number: int, lease: str, failure: str) -> Plain:
     return {"state": partition.state}
 
 
+def reducing(turn: Turn, id: str, number: int, lease: str) -> Job:
+    """The job whose results a partition is to reduce."""
+    job, partition = _opened(turn, id, number, lease)
+    partitions.check_reducing(job, partition)
+    return job
+
+
+def reduced(turn: Turn, id: str, number: int, lease: str) -> Plain:
+    """The results of a job have been reduced."""
+    job, partition = _opened(turn, id, number, lease)
+    partitions.reduced(turn, job, partition)
+    return {"state": job.state}
+
+
 def is_open(turn: Turn, id: str, number: int, lease: str) -> Job:
     """The job of a partition whose lease still holds."""
     job, partition = _opened(turn, id, number, lease)
@@ -118,6 +134,13 @@ def answer_shape(answer: Answer) -> Plain:
         "interval": in_seconds(answer.interval),
         "deliveries": answer.deliveries,
     }
+
+
+def answer_lines(told: Plain) -> str:
+    """The same line by line, for shells."""
+    lines = [f"next {told['next']}", f"interval {told['interval']:g}", f"deliveries {told['deliveries']}"]
+    lines += [f"range {begin} {end}" for begin, end in told["ranges"]]
+    return "\n".join(lines) + "\n"
 
 
 def site_shape(site: Site) -> Plain:
@@ -174,6 +197,7 @@ def job_shape(job: Job, now: Time) -> Plain:
         "priority": spec.priority,
         "balancer": spec.balancer,
         "reducer": spec.reducer,
+        "reduce": spec.reduce,
         "command": list(spec.command),
         "submitted": in_seconds(job.submitted),
         "started": _seconds(job.started),

@@ -50,6 +50,9 @@ def ends_well(order: Order) -> Done:
 class FakeEngine:
     """Answers at once, or when `deliver` is called if nobody calls back `soon`."""
 
+    ends_with_us = False
+    ahead = 0
+
     def __init__(
         self,
         listener: Listener,

@@ -106,12 +106,13 @@ class HarvestEngine:
         self._held: dict[int, tuple[MachineType, Hysteresis]] = {}
         """Harvest machines and their sizes; they share what is left in the order in which they came."""
         self._engine = make(self._hear)
+        self.ends_with_us, self.ahead = self._engine.ends_with_us, self._engine.ahead
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
     def acquire(self, machine: int, type: MachineType) -> None:
         """Bring a machine up; one that is harvested begins with what is left now."""
-        if type.market is Market.HARVEST:
+        if type.market is Market.HARVEST and not type.trace:
             sizing = Hysteresis(dict(type.amounts).get(CPUS, type.slots), self._calm)
             sizing.look(self._others.cores())
             self._held[machine] = (type, sizing)
@@ -173,7 +174,7 @@ class HarvestEngine:
 
 def with_harvest(listener: Listener, types: Sequence[MachineType], make: Callable[[Listener], LocalMachines]) -> Engine:
     """An engine as it is made, or one that harvests if any machine type says so."""
-    if any(type.market is Market.HARVEST for type in types):
+    if any(type.market is Market.HARVEST and not type.trace for type in types):
         return HarvestEngine(listener, make)
     return make(listener)
 

@@ -49,6 +49,10 @@ class _Machine:
 class LocalEngine:
     """Runs attempts in worker processes on this host; belongs to the event loop that runs when it is made."""
 
+    ends_with_us = True
+    """The keeper sees to it."""
+    ahead = 8
+
     def __init__(
         self,
         listener: Listener,
@@ -195,6 +199,8 @@ class LocalEngine:
                 elif verb == "broke":
                     _, unit, attempt, cause, reason, call, tail, cpu, memory = message
                     reports.append(Broke(unit, attempt, machine, cause, reason, call, tail, Usage(cpu, memory)))
+                elif verb == "back":
+                    reports.append(Broke(message[1], message[2], machine, "returned", "its turn did not come"))
                 elif verb == "up":
                     held.pid = message[1]
                     if self._keeper is not None:

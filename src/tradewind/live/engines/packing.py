@@ -1,12 +1,15 @@
 """Orders as plain values that a worker can read without importing the model."""
 
+import json
 import os.path
+import shlex
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from tradewind.live.port import Order
 from tradewind.live.worker.wire import PackedCall, PackedOrder
-from tradewind.model.action import Call, Container, Derived, Function, Ref
+from tradewind.model.action import Action, Call, Container, Derived, Divisible, Function, Ref
 from tradewind.model.units import Duration, in_seconds
 
 
@@ -21,6 +24,7 @@ def pack(order: Order, root: str) -> tuple[Any, ...]:
             checkpoint=os.path.join(root, order.checkpoint) if order.checkpoint else "",  # noqa: PTH118
             cpus=order.cpus,
             memory=order.memory,
+            most=order.most,
             calls=[_call(call) for call in order.calls],
         )
     )
@@ -32,6 +36,8 @@ def _call(call: Call) -> Any:
         kind, target, image = "function", action.target, ""
     elif isinstance(action, Container):
         kind, target, image = "container", action.command, action.image
+    elif isinstance(action, Divisible):
+        kind, target, image = "divisible", action.command or _child(action.target), ""
     else:
         kind, target, image = "shell", action.command, ""
     return tuple(
@@ -45,8 +51,34 @@ def _call(call: Call) -> Any:
             environment=dict(call.environment),
             run=_seconds(call.limits.run),
             silence=_seconds(call.limits.silence),
-            container=(action.entrypoint, *action.options) if isinstance(action, Container) else (),
+            container=_more(action),
         )
+    )
+
+
+def _more(action: Action) -> tuple[Any, ...]:
+    if isinstance(action, Container):
+        return (action.entrypoint, *action.options)
+    return (_described(action),) if isinstance(action, Divisible) else ()
+
+
+def _child(target: str) -> str:
+    """The command that calls a function for each chunk of a partition."""
+    return f"exec {shlex.quote(sys.executable)} -m tradewind.worker.child --inputs {shlex.quote(target)}"
+
+
+def _described(action: Divisible) -> str:
+    """A divisible job, as `tradewind.worker.step` reads it."""
+    return json.dumps(
+        {
+            "iterations": action.iterations,
+            "within": _seconds(action.within),
+            "initial": action.initial,
+            "maximum": action.maximum,
+            "balancer": action.balancer,
+            "reducer": action.reducer,
+            "reduce": action.reduce,
+        }
     )
 
 

@@ -28,11 +28,13 @@ class TenantRow(NamedTuple):
     max_tasks: int | None
     """Over all its active runs."""
     created: Time
+    max_machines: int | None = None
+    """Held at once, of whatever type."""
 
     @property
     def tenant(self) -> Tenant:
         """The part of it that the core knows."""
-        return Tenant(self.name, self.budget, self.interval, self.weight)
+        return Tenant(self.name, self.budget, self.interval, self.weight, self.max_machines)
 
 
 class TokenRow(NamedTuple):
@@ -66,7 +68,7 @@ class AuditRow(NamedTuple):
 _INT, _TEXT, _FLOAT = "int8", "text", "float8"
 _TENANTS = Write(
     "tenants",
-    tuple(zip(TenantRow._fields, (_TEXT, _INT, _INT, _FLOAT, _INT, _INT, _INT), strict=True)),
+    tuple(zip(TenantRow._fields, (_TEXT, _INT, _INT, _FLOAT, _INT, _INT, _INT, _INT), strict=True)),
     key=("name",),
 )
 _TOKENS = Write(

@@ -95,19 +95,27 @@ def plain_run_change(row: RunChange) -> Plain:
 def plain_units(rows: Iterable[UnitRow]) -> list[Plain]:
     """Units as they are stored."""
     return [
-        (*row[:2], clean(row.chain), *row[3:11], maybe_text(row.results), clean(row.message) if row.message else "")
+        (
+            *(*row[:2], clean(row.chain), *row[3:11], maybe_text(row.results)),
+            *(clean(row.message) if row.message else "", row.preempted, maybe_text(row.progress)),
+        )
         for row in rows
     ]
 
 
 def plain_unit_changes(rows: Iterable[UnitChange]) -> list[Plain]:
-    """Units' changes as they are stored; most have neither results nor a message, and stay as they are."""
-    return [row if row[9] is None and not row[10] else (*row[:9], maybe_text(row[9]), clean(row[10])) for row in rows]
+    """Units' changes as they are stored; most have neither results nor a message nor progress, and stay as they are."""
+    return [
+        row
+        if row[9] is None and not row[10] and row[12] is None
+        else (*row[:9], maybe_text(row[9]), clean(row[10]), row[11], maybe_text(row[12]))
+        for row in rows
+    ]
 
 
 def plain_machine(row: MachineRow) -> Plain:
     """A machine as it is stored."""
-    return (*row[:8], clean(row.because))
+    return (*row[:8], clean(row.because), maybe_text(row.size))
 
 
 def plain_attempt(row: AttemptRow) -> Plain:
@@ -134,7 +142,14 @@ def run_row(row: Plain) -> RunRow:
 
 def unit_row(row: Plain) -> UnitRow:
     """A unit as it was saved."""
-    return UnitRow._make(row if row[11] is None else (*row[:11], from_text(row[11]), row[12]))
+    if row[11] is None and row[14] is None:
+        return UnitRow._make(row)
+    return UnitRow._make((*row[:11], maybe_value(row[11]), *row[12:14], maybe_value(row[14])))
+
+
+def machine_row(row: Plain) -> MachineRow:
+    """A machine as it was saved."""
+    return MachineRow._make((*row[:9], maybe_value(row[9])))
 
 
 def values_of(rows: Iterable[Plain]) -> dict[str, Json]:

@@ -19,6 +19,13 @@ class LostLeaseError(StoreError):
     """Somebody else leads: nothing was saved, and whoever tried must stop acting as the leader."""
 
 
+class StoreInUseError(StoreError):
+    """Somebody else leads already."""
+
+    def __init__(self) -> None:
+        super().__init__("a session or server in another folder works with this store; wait for it, or name another")
+
+
 class UnknownRowError(StoreError):
     """A change of something that was never saved, or two changes of one thing in a batch: a defect of the caller."""
 

@@ -20,7 +20,6 @@ from tradewind.live.store.rows import (
     DigestRow,
     KeyRow,
     LogRow,
-    MachineRow,
     RunHead,
 )
 from tradewind.model.units import DAY, Duration, Time
@@ -122,7 +121,7 @@ class MemoryStore:
                 units=[
                     coding.unit_row(unit) for run in runs for _, unit in sorted(self._units.get(run.number, {}).items())
                 ],
-                machines=[MachineRow(*row) for _, row in sorted(self._machines.items()) if row[7] is None],
+                machines=[coding.machine_row(row) for _, row in sorted(self._machines.items()) if row[7] is None],
                 charges=[row for row in charges if row.at >= charges_since],
                 spent=added(self._carried, charges),
                 memories=coding.values_of(self._memories.items()),

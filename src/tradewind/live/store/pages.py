@@ -192,12 +192,12 @@ class Pages:
         if wanted := sorted(states):
             where.parts.append(f"state IN ({_listed(wanted)})")
         rows = self._fetch(f"{_MACHINES}{where} ORDER BY number DESC LIMIT :limit", **where.values, limit=limit)
-        return [MachineRow(*row) for row in rows]
+        return [coding.machine_row(row) for row in rows]
 
     def machine(self, number: int) -> MachineRow | None:
         """One machine."""
         rows = self._fetch(f"{_MACHINES} WHERE number = :number", number=number)
-        return MachineRow(*rows[0]) if rows else None
+        return coding.machine_row(rows[0]) if rows else None
 
     def machine_kinds(self, numbers: Iterable[int]) -> dict[int, str]:
         """Of which types some machines are."""

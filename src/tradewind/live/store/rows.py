@@ -67,6 +67,11 @@ class UnitRow(NamedTuple):
     results: Json | None = None
     message: str = ""
     """Why it stands so, in a line, for people."""
+    preempted: int = 0
+    """How often it had to give way to a machine that shrank or was taken back."""
+    progress: Json | None = None
+    """`kept`: work that checkpoints have saved; `running`: number, machine and start of all its attempts, if not just
+    the last one runs."""
 
 
 class UnitChange(NamedTuple):
@@ -83,6 +88,8 @@ class UnitChange(NamedTuple):
     ended: Time | None = None
     results: Json | None = None
     message: str = ""
+    preempted: int = 0
+    progress: Json | None = None
 
 
 class MachineRow(NamedTuple):
@@ -98,6 +105,8 @@ class MachineRow(NamedTuple):
     released: Time | None = None
     """When it was given back or lost; None: held, and loaded again."""
     because: str = ""
+    size: Json | None = None
+    """Of one that has shrunk: its amounts, cores missing times for how long, up to when, and what was paid back."""
 
 
 class ChargeRow(NamedTuple):
@@ -122,7 +131,8 @@ class AttemptRow(NamedTuple):
     started: Time
     ended: Time
     outcome: str
-    """`done`, a cause of failure (see `tradewind.live.port.Broke`), `lost` or `cancelled`."""
+    """`done`, a cause of failure (see `tradewind.live.port.Broke`), `lost`, `preempted`, `cancelled`, or `beaten` by
+    another attempt."""
     reason: str = ""
     folder: str = ""
     cpu: float = 0.0

@@ -12,7 +12,7 @@ from tradewind.live.store import coding, statements
 from tradewind.live.store.coding import Record
 from tradewind.live.store.errors import LostLeaseError, UnknownRowError
 from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Saved, Spent
-from tradewind.live.store.rows import CacheRow, ChargeRow, DigestRow, MachineRow, RunHead
+from tradewind.live.store.rows import CacheRow, ChargeRow, DigestRow, RunHead
 from tradewind.live.store.statements import Rows, Write
 from tradewind.model.units import DAY, Duration, Time
 
@@ -97,7 +97,7 @@ class SqlStore:
         return Saved(
             runs=[coding.run_row(row) for row in fetch(statements.ACTIVE_RUNS)],
             units=[coding.unit_row(row) for row in fetch(statements.ACTIVE_UNITS)],
-            machines=[MachineRow(*row) for row in fetch(statements.HELD_MACHINES)],
+            machines=[coding.machine_row(row) for row in fetch(statements.HELD_MACHINES)],
             charges=[
                 ChargeRow._make((*row[:5], bool(row[5])))
                 for row in fetch(statements.RECENT_CHARGES, since=charges_since)

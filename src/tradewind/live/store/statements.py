@@ -142,13 +142,14 @@ ACTIVE_RUNS = """
 """Runs that go on; an index holds just these."""
 
 ACTIVE_UNITS = """
-    SELECT run, number, chain, tasks, state, attempt, failures, lost, machine, started, ended, results, message
+    SELECT run, number, chain, tasks, state, attempt, failures, lost, machine, started, ended, results, message,
+        preempted, progress
     FROM units WHERE run IN (SELECT number FROM runs WHERE ended IS NULL) ORDER BY run, number
 """
 """All units of runs that go on."""
 
 HELD_MACHINES = """
-    SELECT number, kind, tenant, state, acquired, expected, paid_until, released, because
+    SELECT number, kind, tenant, state, acquired, expected, paid_until, released, because, size
     FROM machines WHERE released IS NULL ORDER BY number
 """
 """Machines that are paid for."""

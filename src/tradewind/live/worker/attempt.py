@@ -12,7 +12,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from resource import struct_rusage
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -176,6 +175,8 @@ class Attempt:
         variables = self._variables()
         variables["TRADEWIND_TASK_ID"] = call.id
         variables[MARK] = self.key
+        if call.kind == "divisible":
+            variables["PYTHONPATH"] = os.pathsep.join(self._worker.settings.path)
         if call.kind == "container":
             self._tool = containers.tool()
             containers.note(self._worker.settings.root, self._worker.name, self._tool)
@@ -350,9 +351,11 @@ class Attempt:
 
 def _make(folder: str, *, is_first: bool) -> None:
     """Make a new folder; that around it is there already, unless this is the first attempt of a chain."""
-    if is_first:
-        with suppress(FileExistsError, FileNotFoundError):
-            os.mkdir(os.path.dirname(folder))
+    try:
+        if is_first:
+            os.mkdir(folder[: folder.rindex("/")])
+    except (FileExistsError, FileNotFoundError, ValueError):
+        pass
     try:
         os.mkdir(folder)
     except FileNotFoundError:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from tradewind.live.worker import containers, inputs, outputs
@@ -33,6 +34,8 @@ _SESSIONS = sys.platform == "linux"
 
 _ENVIRONMENT = dict(os.environb)
 """As bytes, since nothing is dearer about starting a program than to encode all this each time."""
+
+_encoded = lru_cache(256)(os.fsencode)
 
 _LONGEST = 100_000
 """Bytes of a command that can be passed as an argument."""
@@ -61,6 +64,8 @@ def start(
     variables.update(call.environment)
     if call.kind == "container":
         words = containers.words(tool, call, text, values, order, folder, variables, label)
+    elif call.kind == "divisible":
+        words = _divisible(call, values)
     elif len(text) < _LONGEST:
         words = [_SHELL, "-c", text]
     else:
@@ -69,6 +74,14 @@ def start(
         return _spawn(words, variables)
     except (OSError, ValueError) as problem:
         raise Failure("start", f"cannot start {words[0]}: {problem}") from None
+
+
+def _divisible(call: PackedCall, values: Mapping[str, Any]) -> list[str]:
+    """What sees to a divisible job; its partitions run `command.sh`."""
+    import json  # noqa: PLC0415 - seldom needed
+
+    _write("inputs.json", json.dumps(values))
+    return [sys.executable, "-m", "tradewind.worker.step", *call.container]
 
 
 def end(folder: str, status: int) -> int:
@@ -83,9 +96,9 @@ def end(folder: str, status: int) -> int:
 
 
 def _spawn(words: list[str], variables: dict[str, str]) -> int:
-    environment = dict(_ENVIRONMENT)
+    environment: dict[bytes, bytes | str] = dict(_ENVIRONMENT)
     for name, value in variables.items():
-        environment[os.fsencode(name)] = os.fsencode(value)
+        environment[_encoded(name)] = value
     start = os.posix_spawn if words[0] == _SHELL else os.posix_spawnp
     if _SESSIONS:
         return start(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)

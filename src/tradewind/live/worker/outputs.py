@@ -15,7 +15,7 @@ LARGEST = 16 << 20
 
 _WILD = re.compile(r"[*?\[]")
 
-OURS = frozenset(("command.sh", "out", "err", "exitcode"))
+OURS = frozenset(("command.sh", "inputs.json", "out", "err", "exitcode"))
 """Files that a pattern does not find: they are no work of the call."""
 
 
@@ -32,6 +32,8 @@ def collect(call: PackedCall, folder: str, returned: Any = None) -> dict[str, An
             found[name] = _parsed(name, lines[-1] if lines else "", "the last line of stdout")
         elif value == "return":
             sole = sum(each[2] == "return" for each in call.outputs.values()) == 1
+            if call.kind == "divisible":
+                returned = _parsed(name, _read(name, os.path.join(folder, "result")), "the reduced result")
             found[name] = _returned(name, returned, sole=sole)
         else:
             found[name] = _parsed(name, _read(name, os.path.join(folder, value)), value)

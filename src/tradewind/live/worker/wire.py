@@ -14,7 +14,7 @@ class PackedCall(NamedTuple):
 
     id: str
     kind: str
-    """`shell`, `function` or `container`."""
+    """`shell`, `function`, `container` or `divisible`."""
     target: str
     """The command, or `module:function`."""
     image: str
@@ -26,7 +26,7 @@ class PackedCall(NamedTuple):
     run: float | None
     silence: float | None
     container: tuple[Any, ...] = ()
-    """Whether the image's own entry point is used, and options for the tool."""
+    """Whether the image's own entry point is used, and options for the tool; or the description of a divisible job."""
 
 
 class PackedOrder(NamedTuple):
@@ -39,6 +39,7 @@ class PackedOrder(NamedTuple):
     checkpoint: str
     cpus: int
     memory: int | None
+    most: int
     calls: list[PackedCall]
 
 

@@ -20,6 +20,7 @@ from tradewind.live.worker.alarm import Alarm
 from tradewind.live.worker.attempt import Attempt
 from tradewind.live.worker.failure import Failure
 from tradewind.live.worker.interpreters import Interpreters
+from tradewind.live.worker.line import Line
 from tradewind.live.worker.strays import Strays
 from tradewind.live.worker.wire import Link, PackedCall, PackedOrder, Settings, frame
 
@@ -59,7 +60,7 @@ class Worker:
         self._engine = sock.fileno()
         self._wakes: list[tuple[float, int, Attempt, int]] = []
         self._asked = 0
-        self._news: list[tuple[Any, ...]] = []
+        self._line = Line()
         self._leaving = False
         self._over = False
         self._oom_kills = processes.oom_kills()
@@ -71,10 +72,9 @@ class Worker:
         gc.set_threshold(50_000)
         self.listen(self._alarm.fileno(), self._reap)
         self.listen(self._engine, self._read)
-        self._news.append(("up", os.getpid()))
+        self._line.news.append(("up", os.getpid()))
         while not self._over and not (self._leaving and not self._running):
-            if self._news:
-                self._tell()
+            self._advance()
             for file, event in self._poll.poll(self._patience()):
                 ear = self._ears.get(file)
                 if ear is not None:
@@ -104,7 +104,7 @@ class Worker:
         if attempt in self.settling:
             self.settling.remove(attempt)
         if message is not None:
-            self._news.append(message)
+            self._line.news.append(message)
 
     def out_of_memory(self) -> bool:
         """Whether the kernel has killed for want of memory since we asked last."""
@@ -129,30 +129,50 @@ class Worker:
     def _obey(self, message: tuple[Any, ...]) -> None:
         verb = message[0]
         if verb == "run":
-            order = PackedOrder(*message[1])
-            if (order.unit, order.attempt) not in self._running:
-                attempt = Attempt(self, order._replace(calls=[PackedCall(*call) for call in order.calls]))
-                self._running[order.unit, order.attempt] = attempt
-                attempt.begin()
+            *values, calls = message[1]
+            order = PackedOrder._make((*values, [PackedCall(*call) for call in calls]))
+            if order.most and len(self._running) >= order.most:
+                self._line.join(order, time.monotonic())
+            elif (order.unit, order.attempt) not in self._running:
+                self._begin(order)
         elif verb == "kill":
             found = self._running.get((message[1], message[2]))
             if found is not None:
                 self._drop(found, at_once=message[3])
+            else:
+                self._line.leave(message[1], message[2])
         elif verb == "ping":
-            self._news.append(("pong",))
+            self._line.news.append(("pong",))
         else:
             self._leaving = True
+            self._line.clear()
             for attempt in list(self._running.values()):
                 self._drop(attempt)
+
+    def _begin(self, order: PackedOrder) -> None:
+        attempt = Attempt(self, order)
+        self._running[order.unit, order.attempt] = attempt
+        attempt.begin()
+
+    def _advance(self) -> None:
+        """Begin what there is room for, and tell the news unless they can wait."""
+        line = self._line
+        now = 0.0
+        if line:
+            while (order := line.next(len(self._running))) is not None:
+                self._begin(order)
+            now = time.monotonic()
+            line.give_back(now)
+        if line.news and not line.is_silent(now):
+            self._tell()
 
     def _drop(self, attempt: Attempt, *, at_once: bool = False) -> None:
         attempt.quiet = True
         attempt.stop(Failure("killed", "it was killed"), at_once=at_once)
 
     def _tell(self) -> None:
-        if not self._link.write(frame(self._news)):
+        if not self._link.write(frame(self._line.told())):
             self.listen(self._engine, self._read, writing=True)
-        self._news = []
 
     def _reap(self, _: int) -> None:
         self._alarm.clear()
@@ -177,7 +197,10 @@ class Worker:
         wakes = self._wakes
         while wakes and wakes[0][3] != wakes[0][2].serial:
             heapq.heappop(wakes)
-        return max(0.0, wakes[0][0] - time.monotonic()) * 1000 if wakes else None
+        due = self._line.due() if self._line else None
+        if wakes and (due is None or wakes[0][0] < due):
+            due = wakes[0][0]
+        return None if due is None else max(0.0, due - time.monotonic()) * 1000
 
     def _look(self) -> None:
         now = time.monotonic()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tradewind.core.machine_events import SHRUNK
 from tradewind.model.units import Money, Time, money, seconds
 
 Plain = dict[str, Any]
@@ -138,7 +139,7 @@ class Facts:
             "start": self._start,
             "finished": lambda record: self._stop(record, DONE),
             "failed": lambda record: self._stop(record, FAILED),
-            "kill": lambda record: self._stop(record, CANCELLED),
+            "kill": lambda record: self._stop(record, LOST if record["because"] == SHRUNK else CANCELLED),
             "acquire": self._acquire,
             "machine-ready": self._ready,
             "machine-failed": self._machine_gone,
@@ -248,8 +249,8 @@ class Facts:
         unit = self.units.get(record["unit"])
         if unit is None:
             return
-        attempt = unit.attempts[-1]
-        if attempt.number != record["attempt"] or attempt.outcome != RUNNING:
+        attempt = next((each for each in reversed(unit.attempts) if each.number == record["attempt"]), None)
+        if attempt is None or attempt.outcome != RUNNING:
             return  # a late report of an old attempt
         self._end(attempt, record, outcome)
         self._finished = unit.number

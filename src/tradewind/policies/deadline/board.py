@@ -6,7 +6,8 @@ and only their order binds.
 """
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from tradewind.model.units import Duration, Time
@@ -24,7 +25,21 @@ class Reservation(NamedTuple):
 class Track:
     """A machine, held or to be acquired, and what is to run in each of its slots."""
 
-    __slots__ = ("acquire", "kind", "lag", "lanes", "last", "machine", "minimum", "opens", "paid_until", "period")
+    __slots__ = (
+        "acquire",
+        "floor",
+        "gap",
+        "kind",
+        "lag",
+        "lanes",
+        "last",
+        "machine",
+        "minimum",
+        "opens",
+        "paid_until",
+        "period",
+        "tail",
+    )
 
     def __init__(self, kind: Kind, acquire: Time) -> None:
         type = kind.type
@@ -42,20 +57,27 @@ class Track:
         self.lanes: list[list[Reservation]] = [[] for _ in range(type.slots)]
         self.last: Time = 0
         """When the last reservation ends."""
+        self.tail: Time = 0
+        """From when on some slot is free for good."""
+        self.gap: Duration = 0
+        """No gap before that is longer; a machine that is not held may open earlier."""
+        self.floor: Time = 0
+        """Gaps before that are past."""
 
     def copy(self) -> "Track":
         """The same track, to try things on."""
         other = Track.__new__(Track)
         other.kind, other.lag, other.period, other.minimum = self.kind, self.lag, self.period, self.minimum
         other.machine, other.acquire, other.opens = self.machine, self.acquire, self.opens
-        other.paid_until, other.last = self.paid_until, self.last
+        other.paid_until, other.last, other.floor = self.paid_until, self.last, self.floor
+        other.tail, other.gap = self.tail, self.gap
         other.lanes = [lane.copy() for lane in self.lanes]
         return other
 
     def become(self, other: "Track") -> None:
         """Take over what was tried on a copy."""
         self.acquire, self.opens, self.paid_until = other.acquire, other.opens, other.paid_until
-        self.last, self.lanes = other.last, other.lanes
+        self.last, self.lanes, self.tail, self.gap = other.last, other.lanes, other.tail, other.gap
 
     def more_periods(self, begin: Time, end: Time) -> int:
         """How many more periods are paid if something runs here from one time to another."""
@@ -86,8 +108,15 @@ class Track:
 
     def reserve(self, lane: int, begin: Time, time: Duration, unit: int) -> None:
         """A slot is meant for a unit from now on."""
-        insort(self.lanes[lane], Reservation(begin, begin + time, unit))
+        slots = self.lanes[lane]
+        before = slots[-1].end if slots else max(self.floor, self.opens)
+        if begin > before:
+            self.gap = max(self.gap, begin - before)
+        elif slots and begin < slots[0].begin:
+            self.gap = max(self.gap, slots[0].begin - begin - time)
+        insort(slots, Reservation(begin, begin + time, unit))
         self.last = max(self.last, begin + time)
+        self.tail = self.last if len(self.lanes) == 1 else self._tail()
         if self.machine is None and begin < self.opens:
             self.opens, self.acquire = begin, begin - self.lag
             self.paid_until = self.acquire + self.minimum
@@ -97,9 +126,24 @@ class Track:
         """Open as late as what is reserved allows; for tracks that are not held."""
         begin = min((lane[0].begin for lane in self.lanes if lane), default=self.opens)
         self.opens, self.acquire = begin, begin - self.lag
-        self.last = max((lane[-1].end for lane in self.lanes if lane), default=begin)
+        self.measure(begin)
         self.paid_until = self.acquire + self.minimum
         self._pay()
+
+    def measure(self, floor: Time) -> None:
+        """Find the ends and the longest gap of what is reserved, from a time on."""
+        self.floor = floor
+        self.last = max((lane[-1].end for lane in self.lanes if lane), default=0)
+        self.tail = self._tail()
+        self.gap = 0
+        for lane in self.lanes:
+            after = floor
+            for reserved in lane:
+                self.gap = max(self.gap, reserved.begin - after)
+                after = reserved.end
+
+    def _tail(self) -> Time:
+        return min(lane[-1].end if lane else 0 for lane in self.lanes)
 
     def _pay(self) -> None:
         if self.last > self.paid_until:
@@ -128,6 +172,10 @@ class Board:
         self.by_machine: dict[int, Track] = {}
         self.of_unit: dict[int, Track] = {}
         """Where each unit that has not ended is to run."""
+        self.changed: set[int] = set()
+        """Machines whose tracks have been written on since they were last followed."""
+        self._looks: list[tuple[Time, int]] = []
+        """A heap of times after which a machine's track is out of date if nothing has happened, and machines."""
 
     def add(self, track: Track) -> Track:
         """A machine is to be acquired."""
@@ -139,12 +187,14 @@ class Board:
         track.machine = machine.id
         track.opens = machine.expected
         self.by_machine[machine.id] = track
+        self.write(track)
 
     def remove(self, track: Track) -> list[int]:
         """A track is gone; the units that were to run there."""
         self.tracks[track.kind.index].remove(track)
         if track.machine is not None:
             del self.by_machine[track.machine]
+            self.changed.discard(track.machine)
         units = [reserved.unit for lane in track.lanes for reserved in lane]
         for unit in units:
             self.of_unit.pop(unit, None)
@@ -155,15 +205,27 @@ class Board:
         track = self.of_unit.pop(unit, None)
         if track is not None:
             track.lanes = [[each for each in lane if each.unit != unit] for lane in track.lanes]
-            if track.machine is None and track.is_idle:
+            if track.machine is not None:
+                track.measure(track.floor)
+                self.write(track)
+            elif track.is_idle:
                 self.remove(track)
-            elif track.machine is None:
+            else:
                 track.retime()
 
     def reserve(self, track: Track, lane: int, begin: Time, time: Duration, unit: int) -> None:
         """A slot of a track is meant for a unit."""
         track.reserve(lane, begin, time, unit)
         self.of_unit[unit] = track
+        self.write(track)
+
+    def write(self, track: Track) -> None:
+        """A track has been written on."""
+        if track.machine is not None:
+            self.changed.add(track.machine)
+            for lane in track.lanes:
+                if lane:
+                    heappush(self._looks, (lane[0].begin, track.machine))
 
     def room(self, view: View, kind: Kind) -> int:
         """How many more machines of a kind may be planned."""
@@ -180,28 +242,34 @@ class Board:
         """Whether something of a run has not started, and no slot is reserved for it."""
         return any(not u.is_ended and u.machine is None and u.id not in self.of_unit for u in run.units)
 
-    def catch_up(self, view: View, pool: Pool) -> list[int]:
-        """Bring the board in line with the facts; the units whose machine is gone."""
+    def catch_up(self, view: View, pool: Pool, moved: Collection[int]) -> list[int]:
+        """Bring the board in line with the facts, given where something began or ended; units whose machine is gone."""
         stranded: list[int] = []
         for number in [number for number in self.by_machine if view.machine(number) is None]:
             stranded += self.remove(self.by_machine[number])
         for fleet in pool.fleets:
-            for machine in fleet.machines.values():
-                track = self.by_machine.get(machine.id)
-                if track is None:
-                    track = self.add(Track(fleet.kind, machine.expected - fleet.kind.type.boot.mean))
-                    self.bind(track, machine)
-                self._correct(view, track, machine)
+            for number in fleet.machines.keys() - self.by_machine.keys():
+                machine = fleet.machines[number]
+                self.bind(self.add(Track(fleet.kind, machine.expected - fleet.kind.type.boot.mean)), machine)
+        due = {*moved, *self.changed}
+        while self._looks and self._looks[0][0] < view.now:
+            due.add(heappop(self._looks)[1])
+        for number in sorted(due & self.by_machine.keys()):
+            track = self.by_machine[number]
+            held = view.machine(number)
+            if held is not None:
+                self._correct(view, track, held)
         return [unit for unit in stranded if view.unit(unit) is not None]
 
     def _correct(self, view: View, track: Track, machine: Machine) -> None:
         """Forget what has ended, and move what comes later than was thought."""
         now = view.now
         track.opens = max(now, machine.expected) if machine.is_booting else machine.expected
+        floor = max(track.opens, now)
         for number, lane in enumerate(track.lanes):
             kept: list[Reservation] = []
             later: list[Reservation] = []
-            after = max(track.opens, now)
+            after = floor
             for reserved in lane:
                 unit = view.unit(reserved.unit)
                 if unit is None or unit.is_ended:
@@ -219,9 +287,12 @@ class Board:
                     kept.append(Reservation(after, after + end - begin, unit_number))
                     after += end - begin
             track.lanes[number] = kept
-        track.last = max((lane[-1].end for lane in track.lanes if lane), default=0)
+            if kept:  # until its first unit should have begun, or ended, nothing changes by itself
+                heappush(self._looks, (kept[0].begin if len(later) == len(kept) else kept[0].end, machine.id))
+        track.measure(floor)
         track.paid_until = machine.paid_until
         track.paid_until += max(0, track.more_periods(track.opens, track.last)) * track.period
+        heappush(self._looks, (machine.expected if machine.is_booting else machine.paid_until - 1, machine.id))
 
 
 class ByBoard:
@@ -232,16 +303,20 @@ class ByBoard:
         """By tenant."""
         self.freed: set[int] = set()
         """Runs of which a unit has become ready since the scaler last looked."""
-        self.changed = False
-        """Whether the boards have been written on since they were last followed."""
+        self._moved: set[int] = set()
+        """Machines whose tracks may be out of date: something has begun or ended, or they have been written on."""
+        self._was_scaled = False
+        """Whether the scaler has looked since units were last placed, and so may have written on any board."""
 
     def catch_up(self, view: View) -> set[int]:
         """Bring all boards in line with the facts; the runs in which something has changed since."""
+        self._was_scaled = True
         touched, self.freed = self.freed, set()
         touched |= {unit.run.id for unit in view.freed()}
+        moved, self._moved = self._moved.union(machine.id for machine in view.vacated()), set()
         for pool in view.pools():
             board = self.boards.setdefault(pool.index, Board(view.kinds))
-            stranded = (view.unit(number) for number in board.catch_up(view, pool))
+            stranded = (view.unit(number) for number in board.catch_up(view, pool, moved))
             touched |= {unit.run.id for unit in stranded if unit is not None}
         return touched
 
@@ -253,20 +328,23 @@ class ByBoard:
         """Start what may start on the machines that something has changed for."""
         for unit in view.freed():
             self.freed.add(unit.run.id)
-        changed, self.changed = self.changed, False
-        for pool in view.pools() if changed else view.unsettled():
+        vacated = {machine.id for machine in view.vacated()}
+        self._moved |= vacated
+        was_scaled, self._was_scaled = self._was_scaled, False
+        for pool in view.pools() if was_scaled else view.unsettled():
             board = self.boards.get(pool.index)
             if board is None:
                 continue
-            if changed:
-                numbers = set[int | None](board.by_machine)
-            else:
-                numbers = {track.machine for unit in view.freed() if (track := board.of_unit.get(unit.id)) is not None}
-                numbers.update(machine.id for machine in view.vacated())
+            numbers = {track.machine for unit in view.freed() if (track := board.of_unit.get(unit.id)) is not None}
+            numbers |= vacated | board.changed
+            self._moved |= board.changed
+            board.changed.clear()
             for number in sorted(number for number in numbers if number is not None):
                 track = board.by_machine.get(number)
                 if track is not None:
-                    yield from _start(view, track, number)
+                    for place in _start(view, track, number):
+                        self._moved.add(number)
+                        yield place
 
 
 def _start(view: View, track: Track, number: int) -> Iterator[Place]:

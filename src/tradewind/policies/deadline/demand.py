@@ -9,10 +9,12 @@ from tradewind.model.units import HOUR, MINUTE, Duration, Time
 from tradewind.policies.deadline.assign import upgrade
 from tradewind.policies.deadline.bundle import preferred
 from tradewind.policies.deadline.network import Network
-from tradewind.policies.deadline.shape import Shape
+from tradewind.policies.deadline.shape import NEVER, Shape
 
 WINDOW: Duration = 4 * HOUR
-"""How far back work counts."""
+"""How far back work counts at most."""
+JOBS = 50
+"""How many jobs count at most: where many come, what came hours ago tells little."""
 LEAST: Duration = 5 * MINUTE
 """Taken as the time observed at the beginning, when less has passed."""
 SCALE = 0.3
@@ -25,17 +27,22 @@ class Recent:
     def __init__(self, kinds: int) -> None:
         self.work = [0] * kinds
         self._items: deque[tuple[Time, Sequence[Duration]]] = deque()
+        self._since: Time | None = None
 
     def add(self, now: Time, work: Sequence[Duration]) -> None:
         """More work."""
+        if self._since is None:
+            self._since = now
         self._items.append((now, work))
         self.work = [total + time for total, time in zip(self.work, work, strict=True)]
 
-    def forget(self, before: Time) -> None:
-        """What came before a time counts no longer."""
-        while self._items and self._items[0][0] < before:
-            _, work = self._items.popleft()
+    def loads(self, now: Time) -> list[float]:
+        """How many machines of each type it keeps busy."""
+        while self._items and (self._items[0][0] < now - WINDOW or len(self._items) > JOBS):
+            self._since, work = self._items.popleft()
             self.work = [total - time for total, time in zip(self.work, work, strict=True)]
+        observed = max(LEAST, min(WINDOW, now - (now if self._since is None else self._since)))
+        return [work / observed for work in self.work]
 
 
 class Demand:
@@ -44,12 +51,9 @@ class Demand:
     def __init__(self, kinds: int) -> None:
         self._wanted = Recent(kinds)
         self._planned = Recent(kinds)
-        self._since: Time | None = None
 
     def note(self, now: Time, shape: Shape, prices: Sequence[float], available: Duration) -> None:
         """A job has come."""
-        if self._since is None:
-            self._since = now
         self._wanted.add(now, cheapest_work(shape, prices, available // MINUTE * MINUTE))
 
     def use(self, now: Time, work: Sequence[Duration]) -> None:
@@ -58,10 +62,7 @@ class Demand:
 
     def loads(self, now: Time) -> list[float]:
         """How many machines of each type the work of late keeps busy."""
-        self._wanted.forget(now - WINDOW)
-        self._planned.forget(now - WINDOW)
-        observed = max(LEAST, min(WINDOW, now - (now if self._since is None else self._since)))
-        return [work / observed for work in map(max, self._wanted.work, self._planned.work)]
+        return list(map(max, self._wanted.loads(now), self._planned.loads(now)))
 
 
 def useful(load: float) -> float:
@@ -88,3 +89,16 @@ def cheapest_plan(
         upgrade(network, shape, choice, prices, available)
         shape.memory[key] = (tuple(network.times), tuple(choice))
     return cast("tuple[Sequence[Duration], Sequence[int]]", shape.memory[key])
+
+
+def cheapest_times(
+    shape: Shape, prices: Sequence[float], kinds: tuple[int, ...], available: Duration
+) -> Sequence[Duration] | None:
+    """The time of each task if a job ran by itself on some machine types, as cheaply as it can; None if too slow."""
+    rows = tuple(tuple(time if kind in kinds else NEVER for kind, time in enumerate(row)) for row in shape.times)
+    if any(min(row) >= NEVER for row in rows):
+        return None
+    part = Shape(rows, shape.parents)
+    choice = [preferred(row, prices) for row in rows]
+    network = Network([row[kind] for row, kind in zip(rows, choice, strict=True)], shape.parents)
+    return tuple(network.times) if upgrade(network, part, choice, prices, available) else None

@@ -60,7 +60,7 @@ class Rival(ABC):
         """Plan what has come, rent what is due, return what nobody needs."""
         if not self._prices:
             self._prices = rates([kind.type for kind in view.kinds])
-            self._lag = max(kind.type.boot.mean for kind in view.kinds)
+        self._lag = max(kind.type.boot.mean for kind in view.kinds)  # it may have been learned
         touched = self._placer.catch_up(view) | self._waiting
         self._waiting = set()
         for pool in view.pools():
@@ -73,7 +73,6 @@ class Rival(ABC):
                 ]
                 foreseen = [self._plan(view, board, run) for run in fresh]
             yield from (each for each in foreseen if each is not None)
-            self._placer.changed |= bool(fresh)
             yield from acquire_due(view, pool, board, view.interval)
             yield from return_idle(view, pool, board)
         self._planned = {number for pool in view.pools() for number in pool.runs}

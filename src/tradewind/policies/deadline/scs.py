@@ -26,10 +26,14 @@ from tradewind.policies.protocol import Fleet, Foresee, Offer, Policy, Pool, Ren
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """How far deadlines reach where none is given."""
+    """How far deadlines reach where none is given, and what to leave out."""
 
     patience: float = field(
         default=2.0, metadata={"help": "time for runs without a deadline, in makespans on their cheapest types"}
+    )
+
+    consolidation: bool = field(
+        default=True, metadata={"help": "move tasks to types with spare machines; false only to study what it does"}
     )
 
     def __post_init__(self) -> None:
@@ -44,6 +48,7 @@ class Scs:
 
     def __init__(self, parameters: Parameters, orders: Orders) -> None:
         self._patience = parameters.patience
+        self._consolidates = parameters.consolidation
         self._orders = orders
         self._shapes = Shapes()
         self._jobs: dict[int, Job] = {}
@@ -55,7 +60,7 @@ class Scs:
         """One turn of the control loop for each tenant."""
         if not self._prices:
             self._prices = rates([kind.type for kind in view.kinds])
-            self._lag = max(kind.type.boot.mean for kind in view.kinds)
+        self._lag = max(kind.type.boot.mean for kind in view.kinds)  # it may have been learned
         freed, self._orders.freed = self._orders.freed, set()
         for pool in view.pools():
             with view.phase("windows"):
@@ -90,7 +95,8 @@ class Scs:
         with view.phase("consolidate"):
             held = [len(fleet.machines) for fleet in pool.fleets]
             slots = [fleet.kind.type.slots for fleet in pool.fleets]
-            for task, kind in consolidate(queues, loads, held, slots, view.now, until):
+            moves = consolidate(queues, loads, held, slots, view.now, until) if self._consolidates else []
+            for task, kind in moves:
                 self._orders.give(pool, task.unit, Order(kind, task.due))
                 queues[kind].append(task._replace(kind=kind, time=task.times[kind]))
         for fleet, load, queue in zip(pool.fleets, loads, queues, strict=True):

@@ -22,6 +22,7 @@ class Original:
 
     floor: Duration = FLOOR
     name: str = "ruper-original"
+    shares_slots: bool = False
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """The newest measure."""
@@ -51,3 +52,7 @@ class Original:
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:
         """By the newest partition."""
         return partitioning.original(job, partition, now)
+
+    def can_spare(self, job: JobView, partition: PartitionView, now: Time) -> bool:  # noqa: ARG002  # never
+        """A slot is kept until the job ends."""
+        return False

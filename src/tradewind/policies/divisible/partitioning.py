@@ -15,6 +15,9 @@ REPORTS = 20
 """About as many reports of a partition in the target time."""
 TOLERANCE = 0.02
 """Part of the time left by which the estimate may exceed it."""
+CATCH_UP = 4
+"""A job that lets a partition go for one that is due earlier must be able to end in time with this many times the
+partitions that it keeps: it can have them once that one has ended."""
 
 
 def ours(job: JobView, now: Time, floor: Duration = FLOOR) -> int:
@@ -33,6 +36,15 @@ def ours(job: JobView, now: Time, floor: Duration = FLOOR) -> int:
         return 0
     short = work * SECOND / left - expected
     return min(room, -int(-short // speed))
+
+
+def can_spare(job: JobView, partition: PartitionView, now: Time) -> bool:
+    """Whether a job could still end in time without a partition, if it had several times the others later on."""
+    others = job.speeds - partition.speed.value
+    if job.target is None or partition.speed.value <= 0:
+        return False
+    left = job.since + round(job.target * AIM) - now
+    return remaining(job, now) * SPEED * SECOND <= CATCH_UP * left * others
 
 
 def original(job: JobView, partition: PartitionView | None, now: Time) -> int:

@@ -127,6 +127,13 @@ class Balancer(Protocol):
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:
         """How many more partitions are needed; the partition is the one that reported, if any."""
 
+    @property
+    def shares_slots(self) -> bool:
+        """Whether slots may change hands between jobs that are balanced so."""
+
+    def can_spare(self, job: JobView, partition: PartitionView, now: Time) -> bool:
+        """Whether the job can do without a partition for a while."""
+
 
 def remaining(job: JobView, now: Time) -> int:
     """Iterations that nobody has done, if partitions have gone on at their speeds since they last reported."""

@@ -29,6 +29,7 @@ class Ruper:
 
     floor: Duration = FLOOR
     name: str = "ruper"
+    shares_slots: bool = True
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """Exponentially weighted."""
@@ -61,6 +62,10 @@ class Ruper:
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:  # noqa: ARG002  # any partition's
         """As many as let the job end in time."""
         return partitioning.ours(job, now, self.floor)
+
+    def can_spare(self, job: JobView, partition: PartitionView, now: Time) -> bool:
+        """If it could catch up later."""
+        return partitioning.can_spare(job, partition, now)
 
 
 def report_interval(job: JobView, partition: PartitionView | None, moved: float, floor: Duration) -> Duration:

@@ -18,6 +18,7 @@ class Static:
 
     floor: Duration = FLOOR
     name: str = "static"
+    shares_slots: bool = False
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """Known for the ETA only."""
@@ -41,3 +42,7 @@ class Static:
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:  # noqa: ARG002  # never
         """None."""
         return 0
+
+    def can_spare(self, job: JobView, partition: PartitionView, now: Time) -> bool:  # noqa: ARG002  # never
+        """A slot is kept until the job ends."""
+        return False

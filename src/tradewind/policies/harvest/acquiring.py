@@ -15,6 +15,9 @@ from math import ceil
 from tradewind.model.units import HOUR, Duration, Time
 from tradewind.policies.protocol import Drain, Machine, Pool, Rent, Scaler, Scaling, View
 
+_SCATTER, _RANGE = 2_654_435_761, 2**32
+"""Multiples of the one, as rests of the other, are as good as random."""
+
 
 @dataclass(frozen=True, slots=True)
 class Targets:
@@ -72,7 +75,7 @@ class Acquirer:
         if len(held) < wanted:
             yield from _rent(view, pool, wanted - len(held), f"{wanted} machines are to be held")
         elif len(held) > wanted:
-            for machine in _worst(held, len(held) - wanted):
+            for machine in self._spare(held, len(held) - wanted):
                 yield Drain(machine, f"{wanted} machines are enough")
         self._counts[pool.index] = sum(len(fleet.machines) for fleet in pool.fleets)
 
@@ -92,12 +95,18 @@ class Acquirer:
         if used > high * have:
             return len(held) + ceil((used / middle - have) / (have / len(up)))
         number = len(held)
-        for machine in _worst(up, len(up) - 1) if used < low * have else ():
+        for machine in self._spare(up, len(up) - 1) if used < low * have else ():
             have -= machine.capacity[place]
             if used > middle * have:
                 break
             number -= 1
         return number
+
+    def _spare(self, machines: Sequence[Machine], number: int) -> list[Machine]:
+        """Which to give up: the least stable where stability is looked at, else any, as in section 4.4."""
+        if self._targets.replaced:
+            return _worst(machines, number)
+        return sorted(machines, key=lambda machine: (machine.id * _SCATTER % _RANGE, machine.id))[:number]
 
     def _trade(self, view: View, pool: Pool) -> Iterator[Scaling]:
         held = [machine for machine in _held(pool) if machine.is_up and not machine.kind.type.market.is_firm]

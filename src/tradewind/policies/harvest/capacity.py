@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from tradewind.policies.harvest.rooms import Rooms, Watch, has_room, queue
-from tradewind.policies.protocol import Machine, Place, Unit, View
+from tradewind.policies.protocol import Machine, Place, Placing, Unit, View
 
 DEPTH = 64
 _NOTHING: dict[int, tuple[int, ...]] = {}
@@ -25,14 +25,14 @@ class AnyMachine:
         """Higher priorities first."""
         return -unit.run.priority
 
-    def place(self, view: View) -> Iterator[Place]:
+    def place(self, view: View) -> Iterator[Placing]:
         """Start whatever there is room for."""
         self._watch.follow(view)
         for pool in view.pools():
             if pool.waiting():
                 yield from self._serve(self._watch.of(view, pool))
 
-    def _serve(self, rooms: Rooms) -> Iterator[Place]:
+    def _serve(self, rooms: Rooms) -> Iterator[Placing]:
         while True:
             full: set[int] = set()
             openings = list(rooms.open.values())

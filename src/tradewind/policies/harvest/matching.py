@@ -2,8 +2,9 @@
 
 A task may wait for a busy machine that is more stable. The paper's algorithm lets any number of tasks wait for the same
 room, and revisits each at every event; here a task that waits *books* the room, so that the next one sees it as taken;
-the bookings are made afresh at each event, in the order of the queue. `literal` is the paper's way. No task waits for
-longer than `max_wait` while there is room for it.
+the bookings are made afresh at each event, in the order of the queue. Within a run the longest task chooses first: so
+long tasks come to stable machines. `literal` is the paper's way: one task after the other as they come. No task waits
+for longer than `max_wait` while there is room for it.
 
 One decision looks at groups of machines that have been stable for about as long, and at those machines only that may
 free room early enough to matter.
@@ -110,7 +111,7 @@ class MatchMaker:
         while True:
             round_ = Round(view.now)
             placed = seen = 0
-            for unit in queue(rooms.pool, depth):
+            for unit in self._queue(view, rooms):
                 seen += 1
                 if unit.need.index in round_.full:
                     continue
@@ -123,6 +124,13 @@ class MatchMaker:
                 rooms.note_work(view, choice.machine)
             if not placed or seen < depth:
                 return
+
+    def _queue(self, view: View, rooms: Rooms) -> list[Unit]:
+        """Ready tasks in the order in which they choose."""
+        found = queue(rooms.pool, self._settings.depth)
+        if not self._settings.literal:
+            found.sort(key=lambda unit: (-unit.run.priority, unit.run.id, -view.estimate(unit, unit.kinds[0]), unit.id))
+        return found
 
     def _decide(self, view: View, rooms: Rooms, unit: Unit, round_: Round) -> Choice | None:
         """The machine on which a task should start now, if it should."""

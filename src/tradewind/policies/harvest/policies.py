@@ -13,6 +13,7 @@ from tradewind.policies.harvest.heartbeat import Heartbeats
 from tradewind.policies.harvest.matching import MatchMaker, Settings
 from tradewind.policies.harvest.oracle import Oracle
 from tradewind.policies.harvest.predictor import Predictor
+from tradewind.policies.harvest.replicate import Replicas
 from tradewind.policies.protocol import Offer, Placer, Policy
 
 UTILISATION = (0.6, 0.8)
@@ -56,6 +57,18 @@ class Checkpointed(Plain):
 
     interval: str = _help("10m", "work between two checkpoints")
     cost: str = _help("1m", "how long work rests for each")
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated(Plain):
+    """Plain placement of several attempts of each task."""
+
+    replicas: int = _help(3, "how many attempts of a task run at once, each on another machine")
+
+    def __post_init__(self) -> None:
+        Plain.__post_init__(self)
+        if self.replicas < 1:
+            raise ValueError("replicas must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +165,10 @@ def _checkpoint(parameters: Checkpointed) -> Policy:
     return _policy("checkpoint", parameters, AnyMachine(parameters.seed), checkpoint=checkpoint)
 
 
+def _replicate(parameters: Replicated) -> Policy:
+    return _policy("replicate", parameters, Replicas(parameters.replicas, parameters.seed))
+
+
 def _offer(name: str, summary: str, parameters: type[Any], build: Callable[[Any], Policy]) -> Offer:
     return Offer(name=name, summary=summary, parameters=parameters, build=build)
 
@@ -173,6 +190,9 @@ HEARTBEAT = _offer(
 )
 CAPACITY = _offer("capacity", "on shrinking machines: any that has room", Plain, partial(_plain, "capacity"))
 CHECKPOINT = _offer("checkpoint", "any machine that has room, and tasks save their progress", Checkpointed, _checkpoint)
+REPLICATE = _offer(
+    "replicate", "any machines that have room, several for each task: the first to end counts", Replicated, _replicate
+)
 ORACLE = _offer(
     "oracle",
     "on shrinking machines: where a task will not be preempted (simulation only)",

@@ -13,9 +13,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import tradewind
 from tradewind.server import problems
 from tradewind.server.auth import ANYBODY
-from tradewind.server.divisible import jobs, objects, worker
+from tradewind.server.divisible import jobs, objects, reducing, worker
 from tradewind.server.divisible.hot import Hot
 from tradewind.server.divisible.office import Office
+from tradewind.server.divisible.sizes import Sized
 
 PREFIX = "/worker/v1"
 
@@ -27,6 +28,7 @@ def worker_application(office: Office | None = None) -> FastAPI:
     problems.install(app)
     app.add_exception_handler(Exception, _unexpected)
     app.include_router(worker.router, prefix=PREFIX)
+    app.include_router(reducing.router, prefix=PREFIX)
     app.include_router(objects.router, prefix=PREFIX)
     return app
 
@@ -49,7 +51,7 @@ class Divert:
             await self._app(scope, receive, send)
             return
         if self._hot is None:
-            self._hot = Hot(self._worker, self._worker.state.office)
+            self._hot = Hot(Sized(self._worker), self._worker.state.office)
         await self._hot(scope, receive, send)
 
 

@@ -29,7 +29,10 @@ class NewJob(_Body):
     """Whether the target counts from the first start instead of from submission."""
     priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
     balancer: Literal["ruper", "ruper-original", "static"] = "ruper"
-    reducer: Literal["concatenate", "sum"] = "concatenate"
+    reducer: Literal["concatenate", "sum", "run", "python"] = "concatenate"
+    """`run` and `python` reduce on a site that is willing to."""
+    reduce: Argument = ""
+    """For `run` a shell command, for `python` a function, `module:function`."""
     command: Annotated[list[Argument], Field(max_length=100)] = []
     """What workers run for each partition."""
     input: Annotated[str, StringConstraints(max_length=200)] = ""
@@ -60,6 +63,8 @@ class Fetch(_Body):
     """A new one for each request; a repeated one gets the same answer."""
     slots: Annotated[int, Field(ge=1, le=10_000)]
     """Free ones."""
+    reduces: bool = False
+    """Whether the site runs what a job reduces its results with."""
 
 
 class Delivered(_Body):
@@ -133,11 +138,12 @@ class Problems(BaseModel):
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problems, "description": text, "content": {"application/problem+json": {}}}
+    status: {"description": text, "content": {"application/problem+json": {"schema": Problems.model_json_schema()}}}
     for status, text in (
         (401, "No token, or not this one."),
         (404, "Not there, or not for the caller."),
         (409, "The state does not allow it, or the lease is over."),
+        (413, "Too large."),
         (422, "Not usable."),
         (503, "The store cannot be used at present."),
     )

@@ -13,14 +13,12 @@ from tradewind.live.divisible import verbs
 from tradewind.live.store.errors import StoreUnavailableError
 from tradewind.model.units import seconds
 from tradewind.server import problems
-from tradewind.server.divisible import bodies, worker
+from tradewind.server.divisible import bodies, sizes, worker
 from tradewind.server.divisible.office import Office
 from tradewind.server.problems import Problem
 
 _PATH = re.compile(r"/worker/v1/jobs/([A-Za-z0-9][A-Za-z0-9._-]{0,63})/partitions/(\d{1,12})/report")
 _BODY = TypeAdapter(bodies.Progress)
-_LARGEST = 4 << 20
-"""Bytes of a report with its results."""
 
 
 class Hot:
@@ -38,10 +36,15 @@ class Hot:
         if found is None or kind.lower() != b"bearer" or headers.get(b"accept") == b"text/plain":
             await self._app(scope, receive, send)
             return
-        content = await _read(receive)
+        content = None if sizes.is_too_large(headers) else await _read(receive)
+        if content is None:
+            await sizes.refusal(scope)(scope, receive, send)
+            return
         try:
             body = _BODY.validate_json(content)
         except ValidationError:
+            body = None
+        if body is None or worker.has_objects(body):
             await self._app(scope, _again(content, receive), send)
             return
         try:
@@ -60,18 +63,21 @@ class Hot:
         await send({"type": "http.response.body", "body": answer})
 
     async def _answer(self, job: str, partition: int, lease: str, body: bodies.Progress) -> bytes:
-        given = worker.given(job, partition, body)
+        given = worker.given(body, {})
         elapsed = seconds(body.elapsed)
         told = await self._office.ask(lambda turn: verbs.report(turn, job, partition, lease, body.done, elapsed, given))
         return orjson.dumps(told)
 
 
-async def _read(receive: Receive) -> bytes:
+async def _read(receive: Receive) -> bytes | None:
+    """The body; None: it is too large."""
     content = bytearray()
     while True:
         message = await receive()
         content += message.get("body", b"")
-        if not message.get("more_body", False) or len(content) > _LARGEST:
+        if len(content) > sizes.LARGEST:
+            return None
+        if not message.get("more_body", False):
             return bytes(content)
 
 

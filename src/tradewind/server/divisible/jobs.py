@@ -24,7 +24,7 @@ from tradewind.server.context import answer
 from tradewind.server.describing import CHANGING
 from tradewind.server.divisible import bodies
 from tradewind.server.divisible.bodies import REFUSALS
-from tradewind.server.divisible.office import Office, asked
+from tradewind.server.divisible.office import asked
 from tradewind.server.paging import Cursor, Limit, numbers_of, page
 from tradewind.server.problems import Problem, not_found
 
@@ -46,8 +46,10 @@ async def submit(
     weight = _weight(request, tenant)
     if body.input and not body.input.startswith(f"inputs/{tenant}/"):
         raise not_found(f"input {body.input!r}")
-    if body.input and not await run_in_threadpool(office.objects.has, body.input):
-        raise Problem(422, "the input has not been uploaded")
+    try:
+        given = await run_in_threadpool(office.objects.keep, body.input) if body.input else ""
+    except ObjectError as error:
+        raise Problem(422, f"input: {error}") from error
     spec = Spec(
         iterations=body.iterations,
         name=body.name,
@@ -59,8 +61,9 @@ async def submit(
         priority=body.priority,
         balancer=body.balancer,
         reducer=body.reducer,
+        reduce=body.reduce,
         command=tuple(body.command),
-        input=body.input,
+        input=given,
     )
     key = idempotency_key
     id = secrets.token_hex(8) if key is None else sha256(f"{tenant}\n{key}".encode()).hexdigest()[:16]
@@ -138,24 +141,17 @@ async def results(request: Request, job: Job) -> Response:
     if shown["state"] != "done":
         raise Problem(409, f"the job is {shown['state']}: {shown['progress']:.1%} delivered")
     try:
-        content = await run_in_threadpool(_merged, office, shown)
+        content = await run_in_threadpool(
+            merging.result, office.desk, office.objects, job, shown["number"], shown["reducer"]
+        )
     except (Refused, ObjectError) as error:
         raise Problem(409, str(error)) from error
-    key = f"merged/{job}"
+    key = merging.merged_key(job)
     told = {"job": job, "reducer": shown["reducer"], "url": office.objects.address("GET", key, office.desk.clock())}
     try:
         return answer(told | {"result": orjson.loads(content) if len(content) <= 1 << 20 else None})
     except orjson.JSONDecodeError:
         return answer(told | {"result": None})
-
-
-def _merged(office: Office, shown: dict[str, Any]) -> bytes:
-    key = f"merged/{shown['id']}"
-    if office.objects.has(key):
-        return office.objects.read(key)
-    content = merging.merge(shown["reducer"], merging.pieces(office.desk, shown["number"]), office.objects)
-    office.objects.write(key, content)
-    return content
 
 
 @router.get("/sites")

@@ -1,16 +1,19 @@
 """What sites and their workers call: documented in `docs/worker-protocol.md`."""
 
 import secrets
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from tradewind.core.divisible.errors import Refused
 from tradewind.core.divisible.partitions import Given
 from tradewind.core.divisible.turn import Turn
 from tradewind.live.divisible import tokens, verbs
+from tradewind.live.divisible.objects import ObjectError
 from tradewind.live.divisible.tokens import SiteToken
 from tradewind.live.divisible.verbs import Handed
 from tradewind.model.units import in_seconds, seconds
@@ -91,7 +94,7 @@ async def fetch(request: Request, site: Site, body: bodies.Fetch) -> Response:
 
     def work(turn: Turn) -> dict[str, Any]:
         _entered(turn, site, token)
-        shown, handed = verbs.fetch(turn, site, body.key, leases)
+        shown, handed = verbs.fetch(turn, site, body.key, leases, reduces=body.reduces)
         return shown | _times(office) | {"partitions": [_handed(office, each, turn.now) for each in handed]}
 
     return answer(await office.ask(work))
@@ -109,6 +112,7 @@ def _handed(office: Office, handed: Handed, now: int) -> dict[str, Any]:
         "command": list(spec.command),
         "iterations": spec.iterations,
         "input": office.objects.address("GET", spec.input, now) if spec.input else None,
+        "reduce": {spec.reducer: spec.reduce} if partition.number == handed.job.reducing else None,
     }
 
 
@@ -116,7 +120,13 @@ def _handed(office: Office, handed: Handed, now: int) -> dict[str, Any]:
 async def report_many(request: Request, site: Site, body: bodies.ManyProgress) -> Response:
     """Report for many partitions of a site at once; each has an answer of its own, or says why it was refused."""
     office, token = office_of(request), bearer(request)
-    results_of = [given(each.job, each.partition, each) for each in body.reports]
+    uploads = [each for each in body.reports if has_objects(each)]
+    if uploads:
+        await office.ask(lambda turn: _check_own(turn, site, token, uploads))
+    results_of = [
+        given(each, await kept(office, each.job, each.partition, each) if has_objects(each) else {})
+        for each in body.reports
+    ]
 
     def work(turn: Turn) -> list[dict[str, Any]]:
         _entered(turn, site, token)
@@ -132,6 +142,15 @@ async def report_many(request: Request, site: Site, body: bodies.ManyProgress) -
     return answer({"answers": await office.ask(work)})
 
 
+def _check_own(turn: Turn, site: str, token: str, reports: list[bodies.SlotProgress]) -> None:
+    """Refuse what a site reports of partitions that are not its own."""
+    _entered(turn, site, token)
+    for each in reports:
+        found = turn.book.partition(verbs.job_of(turn, each.job).number, each.partition)
+        if found is None or found.site != site:
+            raise Refused("unknown", f"job {each.job} has no partition {each.partition} on this site")
+
+
 @router.post("/jobs/{job}/partitions/{partition}/start", response_model=bodies.Ranges, tags=["partitions"])
 async def start(request: Request, job: Job, partition: Number) -> Response:
     """Begin a partition."""
@@ -142,11 +161,14 @@ async def start(request: Request, job: Job, partition: Number) -> Response:
 @router.post("/jobs/{job}/partitions/{partition}/report", response_model=bodies.Ranges, tags=["partitions"])
 async def report(request: Request, job: Job, partition: Number, body: bodies.Progress) -> Response:
     """Tell how far a partition is, and deliver results."""
-    lease, results = bearer(request), given(job, partition, body)
+    office, lease = office_of(request), bearer(request)
+    names = {}
+    if has_objects(body):
+        await office.ask(lambda turn: verbs.is_open(turn, job, partition, lease))
+        names = await kept(office, job, partition, body)
+    results = given(body, names)
     elapsed = seconds(body.elapsed)
-    told = await office_of(request).ask(
-        lambda turn: verbs.report(turn, job, partition, lease, body.done, elapsed, results)
-    )
+    told = await office.ask(lambda turn: verbs.report(turn, job, partition, lease, body.done, elapsed, results))
     return _told(request, told)
 
 
@@ -154,9 +176,7 @@ def _told(request: Request, told: dict[str, Any]) -> Response:
     """What a partition is to do: as JSON, or line by line for shells."""
     if request.headers.get("accept") != "text/plain":
         return answer(told)
-    lines = [f"next {told['next']}", f"interval {told['interval']:g}", f"deliveries {told['deliveries']}"]
-    lines += [f"range {begin} {end}" for begin, end in told["ranges"]]
-    return Response("\n".join(lines) + "\n", media_type="text/plain")
+    return Response(verbs.answer_lines(told), media_type="text/plain")
 
 
 @router.post("/jobs/{job}/partitions/{partition}/finish", tags=["partitions"])
@@ -180,13 +200,31 @@ async def upload(request: Request, job: Job, partition: Number, body: bodies.Upl
     return answer(await office.ask(work))
 
 
-def given(job: str, partition: int, body: bodies.Progress) -> list[Given]:
-    """The deliveries of a report; refused if they do not fit."""
+def has_objects(body: bodies.Progress) -> bool:
+    """Whether a report delivers what was uploaded."""
+    return any(each.object for each in body.deliveries)
+
+
+async def kept(office: Office, job: str, partition: int, body: bodies.Progress) -> dict[str, str]:
+    """Under which names what was uploaded for a report can change no more; what was not is refused."""
+    found = {}
+    for each in body.deliveries:
+        if not each.object:
+            continue
+        if each.object != f"results/{job}/{partition}/{each.number}":
+            raise Problem(422, "object: not the key that was given out for this delivery")
+        try:
+            found[each.object] = await run_in_threadpool(office.objects.keep, each.object)
+        except ObjectError as error:
+            raise Problem(409, str(error)) from error
+    return found
+
+
+def given(body: bodies.Progress, names: Mapping[str, str]) -> list[Given]:
+    """The deliveries of a report, objects by the names under which they are kept; refused if they do not fit."""
     found = []
     for each in body.deliveries:
-        if each.object and each.object != f"results/{job}/{partition}/{each.number}":
-            raise Problem(422, "object: not the key that was given out for this delivery")
-        content = {"object": each.object} if each.object else {"inline": each.result}
+        content = {"object": names[each.object]} if each.object else {"inline": each.result}
         try:
             text = orjson.dumps(content).decode()
         except TypeError as error:

@@ -12,7 +12,7 @@ from tradewind.live.store.access import AuditRow, TenantRow
 from tradewind.model.units import SECOND, UNIT, parse_duration
 from tradewind.server import people, schemas, shapes
 from tradewind.server.auth import Role, new_token
-from tradewind.server.context import Context, answer, met
+from tradewind.server.context import Context, answer, met, new_tenant
 from tradewind.server.describing import CHANGING, READING
 from tradewind.server.paging import Cursor, Limit, cursor, numbers_of, page
 from tradewind.server.problems import Problem, not_found
@@ -70,16 +70,7 @@ async def put_tenant(request: Request, tenant: schemas.Name, body: people.Tenant
 
 def _changed(context: Context, name: str, old: TenantRow | None, body: people.TenantChange) -> TenantRow:
     given = body.model_dump(exclude_unset=True)
-    default = context.settings.tenants
-    row = old or TenantRow(
-        name,
-        default.budget,
-        default.interval,
-        default.weight,
-        default.max_active_runs,
-        default.max_tasks,
-        wall_clock(),
-    )
+    row = old or new_tenant(name, context.settings.tenants)
     if "interval" in given:
         given["interval"] = span(given["interval"], "interval") or row.interval
     if given.get("budget") is not None:

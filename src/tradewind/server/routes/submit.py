@@ -18,7 +18,7 @@ from tradewind.live.service import Key, Taken
 from tradewind.model.errors import TradewindError
 from tradewind.model.parameters import bind
 from tradewind.model.program import Program
-from tradewind.model.units import parse_duration
+from tradewind.model.units import Duration, parse_duration
 from tradewind.model.workflow import Workflow
 from tradewind.server import schemas
 from tradewind.server.auth import ANYBODY, Caller, Role
@@ -202,11 +202,18 @@ def _changed(document: Document, given: schemas.Submission) -> Document:
     if given.priority is not None:
         changes["priority"] = given.priority
     if given.deadline is not None:
-        try:
-            changes["deadline"] = parse_duration(given.deadline)
-        except ValueError as error:
-            raise Problem(422, f"deadline: {error}", type="/problems/request") from None
+        changes["deadline"] = _deadline(given.deadline)
     return replace(document, **changes) if changes else document
+
+
+def _deadline(given: float | str) -> Duration:
+    try:
+        length = parse_duration(given)
+    except ValueError as error:
+        raise Problem(422, f"deadline: {error}", type="/problems/request") from None
+    if length <= 0:
+        raise Problem(422, "deadline: must be above zero", type="/problems/request")
+    return length
 
 
 def _check_quota(context: Context, tenant: str, fact: Submit) -> None:

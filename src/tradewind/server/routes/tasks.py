@@ -114,17 +114,20 @@ async def unit_of(context: Context, caller: Caller, run: str, task: int) -> tupl
 
 
 async def attempts_of(context: Context, head: Head, unit: UnitRow) -> list[AttemptRow]:
-    """The attempts of a task, the running one last."""
+    """The attempts of a task, those that run last."""
     rows = await context.look(context.pages.attempts, head.number, unit.number)
     alive = context.service.state.units.get(unit.number)
     job = context.service.driver.jobs.get(head.number) if alive is not None else None
     if alive is None or job is None or alive.machine is None or alive.state != UnitState.RUNNING:
         return rows
-    folder = str(job.attempt_folder(alive, alive.attempt))
-    running = AttemptRow(
-        head.number, alive.id, alive.attempt, alive.machine.id, alive.started, 0, "running", folder=folder
-    )
-    return [*(row for row in rows if row.attempt != alive.attempt), running]
+    running = {
+        each.number: AttemptRow(
+            *(head.number, alive.id, each.number, each.machine.id, each.started, 0, "running"),
+            folder=str(job.attempt_folder(alive, each.number)),
+        )
+        for each in alive.attempts()
+    }
+    return [*(row for row in rows if row.attempt not in running), *running.values()]
 
 
 async def attempt_of(context: Context, caller: Caller, run: str, task: int, attempt: str) -> tuple[Head, AttemptRow]:

@@ -66,8 +66,7 @@ class Provider:
         self._where: dict[int, _Lease] = {}
         self.is_held: Callable[[int], bool] = lambda _machine: True
         """Whether a machine is still held by whoever rented it; machines given back are noticed by this."""
-        order = sorted(range(len(servers)), key=lambda number: -_mean(servers[number]))
-        self._buffer = frozenset(order[: int(BUFFER * len(servers))]) if placement == "balancing" else frozenset()
+        self._buffer = _emptiest(servers) if placement == "balancing" else frozenset()
 
     def lease(self, machine: int, type: MachineType, at: Time) -> Amounts | None:
         """Put a machine on a server; what it has there, or None if no server has room."""
@@ -165,6 +164,11 @@ class Provider:
             if other == machine:
                 break
         return taken
+
+
+def _emptiest(servers: Sequence[Steps]) -> frozenset[int]:
+    order = sorted(range(len(servers)), key=lambda number: -_mean(servers[number]))
+    return frozenset(order[: int(BUFFER * len(servers))])
 
 
 def _mean(steps: Steps) -> float:

@@ -1,21 +1,21 @@
 """Made-up servers: regular machines come and go on each, and what they leave is free (SlackSched, section 2.1).
 
-Each server changes at intervals drawn from its cluster's distribution, times a factor of the server's own and one that
-drifts over hours, so that there are quiet servers and quiet times. At each change a regular
-machine is started or ends, whichever brings the server nearer to its own usual load; it takes what is free where its
-size is more than that. Harvest machines get what is left. The provider keeps 2, 4 or 8 cores of a server, the minimum
-of a harvest machine there, from regular machines as long as they find room elsewhere: evictions are rare.
+The times between two changes of a server follow its cluster's distribution exactly, but not independently: a server has
+quiet and busy spells. A spell's mood is a normal deviate that slowly becomes another from change to change; it and
+chance together say which quantile of the distribution comes next. At each change a regular machine is started or ends,
+whichever brings the server nearer to its own usual load; it takes what is free where its size is more than that.
+Harvest machines get what is left. The provider keeps 2, 4 or 8 cores of a server, the minimum of a harvest machine
+there, from regular machines as long as they find room elsewhere: evictions are rare.
 """
 
 import random
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from math import exp, log, sqrt, tanh
-from statistics import NormalDist
+from itertools import accumulate, pairwise
+from math import erfc, exp, log, sqrt, tanh
 
-from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, Time
+from tradewind.model.units import MINUTE, SECOND, Duration, Time
 from tradewind.sim.traces.steps import Steps
 
 SIZES = (1, 2, 4, 8, 16, 32)
@@ -24,8 +24,13 @@ MINIMA = (2, 4, 8)
 """Minimum sizes of harvest machines."""
 WEIGHTS = (3, 8, 17, 30, 30, 12)
 """How often each size is asked for: so that a change is of 9 cores, the middle of what is published (5 to 13)."""
-_GOLDEN, _SILVER = 0.6180339887498949, 0.41421356237309515
-"""Multiples of these, without their whole parts, lie evenly in any number."""
+HOUR_IN_MINUTES = 60
+LONGEST = 31 * 24 * 60
+"""Minutes: the length of the published traces, a month each."""
+BEFORE = 500
+"""For how many intervals a server has been at work when its trace begins."""
+_SILVER = 0.41421356237309515
+"""Multiples of this, without their whole parts, lie evenly in any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,38 +38,95 @@ class Cluster:
     """How the servers of a cluster behave."""
 
     name: str
-    gaps: tuple[tuple[float, float], ...]
-    """Quantiles of the time between two changes of a server: shares and minutes, both growing, from 0 to 1."""
+    lasting: tuple[tuple[float, float], ...]
+    """Of the time between two changes: minutes and the share that lasts longer, from (0, 1) on. In between, what has
+    lasted so far is equally likely to end at any moment; beyond an hour, the less likely the longer it has lasted."""
+    tail: float
+    """How fast the share falls beyond the last of these: by this power of time."""
     cores: int = 64
     """Of each server."""
     free: tuple[tuple[float, float], ...] = ((0.0, 1.0), (0.5, 6.0), (0.8, 16.0), (0.95, 38.0), (1.0, 48.0))
     """Quantiles of how many cores are usually free on a server beyond what is kept for a harvest machine."""
     rush: float = 0.02
     """Share of regular machines that take even what is kept for a harvest machine."""
-    between: float = 0.6
-    """How much servers differ: deviation of the logarithm of their factors."""
-    drifting: float = 0.6
-    """How much hours differ: deviation of the logarithm of the drifting factor."""
-    drift: Duration = 6 * HOUR
-    """How long it takes that factor to become another."""
+    mood: float = 0.7
+    """How much of what comes next is the mood of a server, the rest being chance."""
+    memory: float = 0.95
+    """How alike the moods at two changes in sequence are."""
     pull: float = 10.0
     """How many cores away from its usual load a server may well be."""
 
+    @property
+    def mean(self) -> float:
+        """Mean minutes between two changes."""
+        return sum(piece.area for piece in _pieces(self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of time on which the share of intervals that last longer falls steadily, or as a power of time."""
+
+    begin: float
+    end: float
+    share: float
+    """At the beginning."""
+    rate: float
+    """Of ending, or the power."""
+    is_power: bool
+
+    def time(self, risk: float) -> float:
+        """When the share has fallen by so much, in its logarithm."""
+        if self.is_power:
+            return min(self.end, self.begin * exp(risk / self.rate))
+        return self.begin + risk / self.rate
+
+    @property
+    def area(self) -> float:
+        """What the stretch adds to the mean."""
+        if not self.is_power:
+            return self.share * (1 - exp(-self.rate * (self.end - self.begin))) / self.rate
+        beyond = 1 - self.rate
+        if abs(beyond) < 1e-9:
+            return self.share * self.begin * log(self.end / self.begin)
+        return self.share * self.begin * (exp(beyond * log(self.end / self.begin)) - 1) / beyond
+
+
+def _pieces(cluster: Cluster) -> list[_Piece]:
+    found = []
+    for (begin, before), (end, after) in pairwise(cluster.lasting):
+        is_power = begin >= HOUR_IN_MINUTES
+        rate = log(before / after) / (log(end / begin) if is_power else end - begin)
+        found.append(_Piece(begin, end, before, rate, is_power))
+    last, share = cluster.lasting[-1]
+    return [*found, _Piece(last, LONGEST, share, cluster.tail, is_power=True)]
+
+
+class _Intervals:
+    """Times between two changes, by how likely one lasts longer than they."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._pieces = _pieces(cluster)
+        self._risks = [-log(piece.share) for piece in self._pieces]
+
+    def __call__(self, share: float) -> float:
+        """The minutes that a share of the intervals outlasts."""
+        risk = -log(share)
+        place = bisect_right(self._risks, risk) - 1
+        return self._pieces[place].time(risk - self._risks[place])
+
 
 class _Quantiles:
-    """A distribution given by some of its quantiles; values in between lie evenly, in their logarithm if told so."""
+    """A distribution given by some of its quantiles; values in between lie evenly."""
 
-    def __init__(self, knots: Sequence[tuple[float, float]], *, is_logarithmic: bool) -> None:
+    def __init__(self, knots: Sequence[tuple[float, float]]) -> None:
         self._shares = [share for share, _ in knots]
-        self._values = [log(value) if is_logarithmic else value for _, value in knots]
-        self._is_logarithmic = is_logarithmic
+        self._values = [value for _, value in knots]
 
     def __call__(self, share: float) -> float:
         shares, values = self._shares, self._values
         place = min(bisect_right(shares, share), len(shares) - 1)
         low, high = shares[place - 1], shares[place]
-        value = values[place - 1] + (values[place] - values[place - 1]) * (share - low) / (high - low)
-        return exp(value) if self._is_logarithmic else value
+        return values[place - 1] + (values[place] - values[place - 1]) * (share - low) / (high - low)
 
 
 def minimum_of(server: int) -> int:
@@ -75,39 +137,35 @@ def minimum_of(server: int) -> int:
 def make_servers(cluster: Cluster, count: int, length: Duration, seed: int | str) -> list[Steps]:
     """Free cores of so many servers from time 0 on; a server does not depend on how many there are.
 
-    What sets servers apart is spread evenly over them, so that a few dozen resemble the whole cluster.
+    Their usual loads are spread evenly, so that a few dozen resemble the whole cluster.
     """
-    gap_of = _Quantiles(cluster.gaps, is_logarithmic=True)
-    free_of = _Quantiles(cluster.free, is_logarithmic=False)
-    normal = NormalDist().inv_cdf
-    rng = random.Random(f"{seed}/{cluster.name}")
-    first, second = rng.random(), rng.random()
+    intervals = _Intervals(cluster)
+    free_of = _Quantiles(cluster.free)
+    first = random.Random(f"{seed}/{cluster.name}").random()
     servers = []
     for number in range(count):
-        own = exp(cluster.between * normal(min(1 - 1e-9, max(1e-9, (first + number * _GOLDEN) % 1))))
-        usual = minimum_of(number) + free_of((second + number * _SILVER) % 1)
+        usual = minimum_of(number) + free_of((first + number * _SILVER) % 1)
         rng = random.Random(f"{seed}/{cluster.name}/{number}")
-        servers.append(_server(cluster, minimum_of(number), own * MINUTE, usual, gap_of, length, rng))
+        servers.append(_server(cluster, minimum_of(number), usual, intervals, length, rng))
     return servers
 
 
 def _server(
-    cluster: Cluster, kept: int, own: float, usual: float, gap_of: _Quantiles, length: Duration, rng: random.Random
+    cluster: Cluster, kept: int, usual: float, intervals: _Intervals, length: Duration, rng: random.Random
 ) -> Steps:
     gauss, uniform = rng.gauss, rng.random
-    drifting = cluster.drifting
+    by_mood, by_chance = sqrt(cluster.mood / 2), sqrt((1 - cluster.mood) / 2)
+    memory, surprise = cluster.memory, sqrt(1 - cluster.memory**2)
     free, machines = _filled(cluster.cores, usual, rng)
-    drift = gauss(0, 1)
+    mood = gauss(0, 1)
     times: list[Time] = [0]
     values = [free]
-    now = -HOUR * 24.0
+    now = -BEFORE * cluster.mean * MINUTE
     while True:
-        gap = own * exp(drifting * drift) * gap_of(uniform())
-        now += gap
+        now += intervals(0.5 * erfc(by_mood * mood + by_chance * gauss(0, 1))) * MINUTE
         if now > length:
             return Steps(times, values)
-        alike = exp(-gap / cluster.drift)
-        drift = alike * drift + sqrt(1 - alike * alike) * gauss(0, 1)
+        mood = memory * mood + surprise * gauss(0, 1)
         room = free if uniform() < cluster.rush else free - kept
         if room > 0 and (not machines or uniform() < 0.5 + 0.5 * tanh((free - usual) / cluster.pull)):
             size = min(room, _size(uniform()))

@@ -41,19 +41,15 @@ class Figures:
 
 def figures(servers: Sequence[Steps], begin: Time, end: Time) -> Figures:
     """Measure servers over a stretch of time."""
-    gaps: list[Duration] = []
     sizes: list[int] = []
     counts: list[int] = []
     for steps in servers:
-        first, last = bisect_left(steps.times, begin), bisect_left(steps.times, end)
-        first = max(1, first)
-        times = steps.times[first:last]
-        gaps += [after - before for before, after in itertools.pairwise(times)]
+        first, last = _between(steps, begin, end)
         sizes += [abs(steps.values[place] - steps.values[place - 1]) for place in range(first, last)]
         bounds = range(begin, end + 1, HOUR)
         places = [bisect_left(steps.times, bound, first, last) for bound in bounds]
         counts += [after - before for before, after in itertools.pairwise(places)]
-    gaps.sort()
+    gaps = intervals(servers, begin, end)
     counts.sort()
     harvests = [
         _harvest([each for number, each in enumerate(servers) if minimum_of(number) == minimum], minimum, begin, end)
@@ -98,15 +94,35 @@ def _harvest(servers: Sequence[Steps], minimum: int, begin: Time, end: Time) -> 
     return fmean(means), top, bottom - minimum, evictions * 24 * HOUR / held
 
 
-def _stability(gaps: Sequence[Duration], confidence: float = 0.7) -> float:
-    """The ratio for tasks of 10 to 60 minutes, on average: the least e with S(e + d) / S(e) at the confidence."""
-    ratios = []
+def _between(steps: Steps, begin: Time, end: Time) -> tuple[int, int]:
+    """The places of the changes within a stretch of time."""
+    return max(1, bisect_left(steps.times, begin)), bisect_left(steps.times, end)
+
+
+def intervals(servers: Sequence[Steps], begin: Time, end: Time) -> list[Duration]:
+    """Times between two changes of a server, the first within a stretch of time, in order of length.
+
+    The second may come later, if the trace goes on: else long intervals would be missed more often than short ones.
+    """
+    found: list[Duration] = []
+    for steps in servers:
+        first, last = _between(steps, begin, end)
+        found += [after - before for before, after in itertools.pairwise(steps.times[first : last + 1])]
+    return sorted(found)
+
+
+def stable_for(gaps: Sequence[Duration], length: Duration, confidence: float) -> Duration | None:
+    """How long a machine must have been stable at least, to stay so for a length with a confidence (Fig. 13)."""
     count = len(gaps)
-    for minutes in (10, 20, 30, 45, 60):
-        length = minutes * MINUTE
-        for elapsed in gaps:
-            alive = count - bisect_right(gaps, elapsed)
-            if alive and (count - bisect_right(gaps, elapsed + length)) / alive >= confidence:
-                ratios.append(elapsed / length)
-                break
-    return fmean(ratios) if ratios else float("nan")
+    for elapsed in gaps:
+        alive = count - bisect_right(gaps, elapsed)
+        if alive and (count - bisect_right(gaps, elapsed + length)) / alive >= confidence:
+            return elapsed
+    return None
+
+
+def _stability(gaps: Sequence[Duration], confidence: float = 0.7) -> float:
+    """How many times its length that is, for tasks of 10 to 60 minutes: the slope of the line through all of them."""
+    found = [(time, stable_for(gaps, time, confidence)) for time in (each * MINUTE for each in (10, 20, 30, 45, 60))]
+    known = [(time, elapsed) for time, elapsed in found if elapsed is not None]
+    return sum(time * elapsed for time, elapsed in known) / sum(time**2 for time, _ in known) if known else float("nan")

@@ -1,5 +1,5 @@
 CREATE TABLE tradewind_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT tradewind_version_pkc PRIMARY KEY (version_num));
-INSERT INTO tradewind_version VALUES ('0004');
+INSERT INTO tradewind_version VALUES ('0006');
 CREATE TABLE attempts ( run INTEGER NOT NULL, unit INTEGER NOT NULL, attempt INTEGER NOT NULL, machine INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, folder TEXT NOT NULL, cpu FLOAT NOT NULL, memory INTEGER NOT NULL, CONSTRAINT attempts_key PRIMARY KEY (run, unit, attempt) ) WITHOUT ROWID;
 CREATE TABLE audit ( number INTEGER NOT NULL, at INTEGER NOT NULL, token TEXT, tenant TEXT, action TEXT NOT NULL, target TEXT NOT NULL, outcome INTEGER NOT NULL, address TEXT NOT NULL, CONSTRAINT audit_key PRIMARY KEY (number) );
 CREATE TABLE cache ( tenant TEXT NOT NULL, "key" TEXT NOT NULL, step TEXT NOT NULL, parts TEXT NOT NULL, run TEXT NOT NULL, call TEXT NOT NULL, results TEXT NOT NULL, files TEXT NOT NULL, took INTEGER NOT NULL, made INTEGER NOT NULL, used INTEGER NOT NULL, uses INTEGER NOT NULL, CONSTRAINT cache_key PRIMARY KEY (tenant, "key") ) WITHOUT ROWID;
@@ -18,7 +18,7 @@ CREATE TABLE generators ( run INTEGER NOT NULL, state TEXT NOT NULL, CONSTRAINT 
 CREATE TABLE keys ( tenant TEXT NOT NULL, "key" TEXT NOT NULL, digest TEXT NOT NULL, run INTEGER NOT NULL, at INTEGER NOT NULL, CONSTRAINT keys_key PRIMARY KEY (tenant, "key") );
 CREATE TABLE leases ( name TEXT NOT NULL, holder TEXT NOT NULL, token INTEGER NOT NULL, until INTEGER NOT NULL, CONSTRAINT leases_key PRIMARY KEY (name) );
 CREATE TABLE log ( first INTEGER NOT NULL, last INTEGER NOT NULL, at INTEGER NOT NULL, payload BLOB NOT NULL, CONSTRAINT log_key PRIMARY KEY (first) );
-CREATE TABLE machines ( number INTEGER NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL, state INTEGER NOT NULL, acquired INTEGER NOT NULL, expected INTEGER NOT NULL, paid_until INTEGER NOT NULL, released INTEGER, because TEXT NOT NULL, CONSTRAINT machines_key PRIMARY KEY (number) );
+CREATE TABLE machines ( number INTEGER NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL, state INTEGER NOT NULL, acquired INTEGER NOT NULL, expected INTEGER NOT NULL, paid_until INTEGER NOT NULL, released INTEGER, because TEXT NOT NULL, size TEXT, CONSTRAINT machines_key PRIMARY KEY (number) );
 CREATE TABLE memories ( policy TEXT NOT NULL, state TEXT NOT NULL, CONSTRAINT memories_key PRIMARY KEY (policy) );
 CREATE TABLE notes ( name TEXT NOT NULL, value TEXT NOT NULL, CONSTRAINT notes_key PRIMARY KEY (name) );
 CREATE TABLE partitions ( job INTEGER NOT NULL, number INTEGER NOT NULL, until INTEGER, state TEXT NOT NULL, CONSTRAINT partitions_key PRIMARY KEY (job, number) ) WITHOUT ROWID;
@@ -35,6 +35,6 @@ CREATE TABLE sites ( id TEXT NOT NULL, updated INTEGER NOT NULL, state TEXT NOT 
 CREATE TABLE slot_shares ( tenant TEXT NOT NULL, weight INTEGER NOT NULL, running INTEGER NOT NULL, CONSTRAINT slot_shares_key PRIMARY KEY (tenant) );
 CREATE TABLE tallies ( run INTEGER NOT NULL, counts TEXT NOT NULL, CONSTRAINT tallies_key PRIMARY KEY (run) );
 CREATE VIRTUAL TABLE task_words USING fts5(words, run UNINDEXED, tokenize = "ascii tokenchars '_:'", detail = none, columnsize = 0);
-CREATE TABLE tenants ( name TEXT NOT NULL, budget INTEGER, interval INTEGER NOT NULL, weight FLOAT NOT NULL, max_active_runs INTEGER, max_tasks INTEGER, created INTEGER NOT NULL, CONSTRAINT tenants_key PRIMARY KEY (name) );
+CREATE TABLE tenants ( name TEXT NOT NULL, budget INTEGER, interval INTEGER NOT NULL, weight FLOAT NOT NULL, max_active_runs INTEGER, max_tasks INTEGER, created INTEGER NOT NULL, max_machines INTEGER, CONSTRAINT tenants_key PRIMARY KEY (name) );
 CREATE TABLE tokens ( id TEXT NOT NULL, digest TEXT NOT NULL, name TEXT NOT NULL, tenant TEXT, role TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER, used INTEGER, CONSTRAINT tokens_key PRIMARY KEY (id) );
-CREATE TABLE units ( run INTEGER NOT NULL, number INTEGER NOT NULL, chain TEXT NOT NULL, tasks BLOB, state INTEGER NOT NULL, attempt INTEGER NOT NULL, failures INTEGER NOT NULL, lost INTEGER NOT NULL, machine INTEGER, started INTEGER, ended INTEGER, results TEXT, message TEXT NOT NULL, CONSTRAINT units_key PRIMARY KEY (run, number) ) WITHOUT ROWID;
+CREATE TABLE units ( run INTEGER NOT NULL, number INTEGER NOT NULL, chain TEXT NOT NULL, tasks BLOB, state INTEGER NOT NULL, attempt INTEGER NOT NULL, failures INTEGER NOT NULL, lost INTEGER NOT NULL, machine INTEGER, started INTEGER, ended INTEGER, results TEXT, message TEXT NOT NULL, preempted INTEGER DEFAULT 0 NOT NULL, progress TEXT, CONSTRAINT units_key PRIMARY KEY (run, number) ) WITHOUT ROWID;

@@ -15,6 +15,7 @@ tenants = Table(
     number("max_active_runs", nullable=True),
     number("max_tasks", nullable=True),
     number("created"),
+    number("max_machines", nullable=True),
     PrimaryKeyConstraint("name", name="tenants_key"),
 )
 

@@ -56,6 +56,8 @@ units = Table(
     number("ended", nullable=True),
     Column("results", Text),
     Column("message", Text, nullable=False),
+    Column("preempted", Integer, nullable=False, server_default=text("0")),
+    Column("progress", Text),
     PrimaryKeyConstraint("run", "number", name="units_key"),
     sqlite_with_rowid=False,  # rows lie in the order of their key, and need no index beside them
     postgresql_with={"fillfactor": "70"},  # room on each page, so that updates stay there
@@ -73,6 +75,7 @@ machines = Table(
     number("paid_until"),
     number("released", nullable=True),
     Column("because", Text, nullable=False),
+    Column("size", Text),
     PrimaryKeyConstraint("number", name="machines_key"),
 )
 

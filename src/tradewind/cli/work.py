@@ -1,0 +1,47 @@
+"""Work as simulations take it: a workflow, or a program with what is assumed of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import typer
+
+from tradewind.formats.errors import FormatError
+from tradewind.formats.feasible import check_feasible
+from tradewind.formats.load import Document
+from tradewind.model.machine import MachineType
+from tradewind.model.parameters import bind
+from tradewind.model.program import Program
+from tradewind.model.scenario import Rehearsal
+from tradewind.model.workflow import Workflow
+
+
+def work_of(
+    document: Document, machines: Sequence[MachineType], parameters: Sequence[str], assumed: Sequence[str]
+) -> Workflow | Rehearsal:
+    """A workflow that some of these machines can run, or a program with what is assumed of it."""
+    content = document.content
+    if isinstance(content, Program):
+        given = bind(content, dict(map(pair, parameters)))
+        return Rehearsal(content, given, {name: _value(text) for name, text in map(pair, assumed)})
+    if parameters or assumed:
+        raise typer.BadParameter(f"{document.file} has no steps that take --param or --assume")
+    if not isinstance(content, Workflow):
+        raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
+    check_feasible(content, machines, file=document.file, line_of=document.line_of)
+    return content
+
+
+def _value(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+def pair(text: str) -> tuple[str, str]:
+    """What was given as key=value."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is not of the form key=value")
+    return key, value

@@ -1,0 +1,50 @@
+"""How much is run: everywhere 72 hours, as in the paper, and 50 draws of the paper's table.
+
+The axes that the paper leaves open (volumes, weak ratios) get fewer draws, the more so the more jobs a draw has.
+"""
+
+from dataclasses import dataclass
+
+from tradewind.experiments.scs.settings import BASE_VOLUME, HOURS, LAGGING, NOISY, SAME, Cell, cells
+from tradewind.model.units import HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Some cells, how often each is drawn, and how many hours are simulated."""
+
+    cells: tuple[Cell, ...]
+    draws: int
+    hours: int = HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is run."""
+
+    sweeps: tuple[Sweep, ...]
+    noise: Sweep
+    others: int
+    """How many jobs of each real and each generated workflow are submitted; 0: none of them."""
+    sizes: tuple[int, ...]
+    """Numbers of active jobs at which a decision is timed."""
+
+
+FULL = Extent(
+    sweeps=(
+        Sweep(cells(BASE_VOLUME), 50),
+        Sweep(cells(0.5), 50),
+        Sweep(cells(BASE_VOLUME, "weak"), 10),
+        Sweep(cells(10.0), 5),
+        Sweep(cells(100.0), 1),
+    ),
+    noise=Sweep((*NOISY, *LAGGING, *SAME), 20),
+    others=6,
+    sizes=(10, 100, 1_000, 10_000, 100_000),
+)
+QUICK = Extent(
+    sweeps=(Sweep(cells(BASE_VOLUME), 1, 24), Sweep(cells(10.0, patterns=("stable",), deadlines=(HOUR,)), 1, 12)),
+    noise=Sweep((*NOISY, *LAGGING, *SAME), 2, 24),
+    others=2,
+    sizes=(10, 100, 1_000),
+)

@@ -1,0 +1,90 @@
+"""Orders that wait in line on a machine, and reports that wait for each other."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from engine_rig import Rig, shell
+
+from tradewind.live.port import Broke, Done
+from tradewind.live.worker.line import ENOUGH, LONGEST_HOLD, PATIENCE, Line
+from tradewind.live.worker.wire import PackedOrder
+
+
+def order(unit: int, most: int = 2) -> PackedOrder:
+    return PackedOrder("run", unit, 1, "folder", "", 1, None, most, [])
+
+
+def test_an_order_in_line_begins_when_another_ends(rig: Rig, machine: int) -> None:
+    first = rig.start(machine, shell("sleep 0.01; date +%s%N > end"))
+    second = rig.start(machine, shell("date +%s%N > begin"), most=1)
+    assert [rig.expect(Done).unit, rig.expect(Done).unit] == [first.unit, second.unit]
+    assert int((Path(first.folder) / "end").read_text()) < int((Path(second.folder) / "begin").read_text())
+
+
+def test_a_line_that_does_not_move_is_given_back(rig: Rig, machine: int) -> None:
+    long = rig.start(machine, shell("sleep 60"))
+    waiting = [rig.start(machine, shell("true"), most=1) for _ in range(2)]
+    returned = [rig.expect(Broke) for _ in waiting]
+    assert [(broke.unit, broke.cause) for broke in returned] == [(each.unit, "returned") for each in waiting]
+    rig.engine.start([replace(waiting[0], attempt=2, most=2)])
+    assert rig.expect(Done)[:2] == (waiting[0].unit, 2)
+    rig.engine.kill(long.unit, 1, machine)
+
+
+def test_an_order_in_line_can_be_killed(rig: Rig, machine: int) -> None:
+    first = rig.start(machine, shell("sleep 0.01"))
+    second = rig.start(machine, shell("true"), most=1)
+    third = rig.start(machine, shell("true"), most=1)
+    rig.engine.kill(second.unit, 1, machine)
+    assert [rig.expect(Done).unit, rig.expect(Done).unit] == [first.unit, third.unit]
+
+
+def test_a_long_line_is_worked_off_in_order(rig: Rig, machine: int) -> None:
+    units = [rig.start(machine, shell("true"), most=1).unit for _ in range(3 * ENOUGH)]
+    assert [rig.expect(Done).unit for _ in units] == units
+
+
+def test_who_is_released_with_a_line_leaves_nothing(rig: Rig) -> None:
+    machine = rig.machine()
+    rig.start(machine, shell("sleep 60"))
+    waiting = rig.start(machine, shell("true"), most=1)
+    rig.engine.release(machine)
+    rig.sleep(0.2)
+    assert rig.reports == []
+    assert not Path(waiting.folder).exists()
+
+
+def test_ends_are_told_together_while_the_line_is_long() -> None:
+    line = Line()
+    for unit in range(ENOUGH + 1):
+        line.join(order(unit), 10.0)
+    line.news.append(("done", 100))
+    assert line.is_silent(10.0)
+    assert line.due() == 10.0 + LONGEST_HOLD
+    assert not line.is_silent(10.0 + LONGEST_HOLD)
+    assert line.next(1) == order(0)
+    assert not line.is_silent(10.0), "the line is short: the engine should hear of it"
+    assert line.told() == [("done", 100)]
+    assert line.is_silent(99.0)
+
+
+@pytest.mark.parametrize("message", ["broke", "up", "pong", "back"])
+def test_all_else_is_told_at_once(message: str) -> None:
+    line = Line()
+    for unit in range(ENOUGH + 1):
+        line.join(order(unit), 10.0)
+    line.news += [("done", 100), (message,)]
+    assert not line.is_silent(10.0)
+
+
+def test_nothing_begins_while_there_is_no_room() -> None:
+    line = Line()
+    line.join(order(1), 10.0)
+    assert line.next(2) is None
+    line.give_back(10.0 + PATIENCE / 2)
+    assert not line.news
+    assert line.due() == 10.0 + PATIENCE
+    line.give_back(10.0 + PATIENCE)
+    assert line.news == [("back", 1, 1)]
+    assert not line

@@ -1,0 +1,74 @@
+"""Plans that are tried out: which, on which tracks, and that nothing is passed over that would fit."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind.core.machines import Kind
+from tradewind.model.machine import Billing, BootLag, MachineType
+from tradewind.model.units import HOUR, MINUTE
+from tradewind.policies.deadline.board import Track
+from tradewind.policies.deadline.demand import JOBS, WINDOW, Recent
+from tradewind.policies.deadline.shape import Shape
+from tradewind.policies.deadline.whatif import cheapest_alone, near, subsets, timings
+
+PRICES = (1.0, 4.0)
+PAIR = Shape(((30 * MINUTE, 10 * MINUTE), (60 * MINUTE, 16 * MINUTE)), ((), (0,)))
+
+
+def track(*, held: bool = True, slots: int = 1) -> Track:
+    kind = Kind(0, MachineType("small", 1, billing=Billing(HOUR), boot=BootLag(6), slots=slots), ())
+    found = Track(kind, 0)
+    if held:
+        found.machine = 1
+        found.measure(found.opens)
+    return found
+
+
+def test_windows_are_made_for_all_types_and_for_fewer() -> None:
+    assert subsets((1.0, 4.0, 2.0)) == ((0, 1, 2), (0, 2), (0,), (2,), (1,), (1, 2), (0, 1))
+    roomy = timings(PAIR, PRICES, 3 * HOUR)
+    assert roomy == ((30 * MINUTE, 60 * MINUTE), (10 * MINUTE, 16 * MINUTE))
+    assert timings(PAIR, PRICES, HOUR) == ((30 * MINUTE, 16 * MINUTE), (10 * MINUTE, 16 * MINUTE)), "small is too slow"
+    assert timings(PAIR, PRICES, 20 * MINUTE) == ()
+
+
+def test_types_are_tried_alone_where_a_job_costs_least() -> None:
+    many = Shape((tuple(range(6, 0, -1)),), ((),))
+    assert cheapest_alone(many, (1.0,) * 6) == ((2,), (3,), (4,), (5,))
+
+
+reservations = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=8)
+
+
+@given(reservations, st.integers(0, 60), st.integers(1, 25), st.integers(0, 90), st.booleans(), st.integers(1, 2))
+def test_a_track_without_gap_and_with_a_late_tail_has_no_room(
+    asked: list[tuple[int, int]], ready: int, time: int, due: int, held: bool, slots: int
+) -> None:
+    found = track(held=held, slots=slots)
+    for unit, (at, takes) in enumerate(asked):
+        begin, lane = found.fit(at, takes) if held else found.fit_before(at, takes)
+        found.reserve(lane, begin, takes, unit)
+    fits = found.fit(ready, time)[0] if held else found.fit_before(ready, time)[0]
+    latest = due - time
+    is_passed_over = found.tail > latest and found.gap + (0 if held else max(0, found.opens - ready)) < time
+    assert not (is_passed_over and fits <= latest)
+
+
+def test_of_very_many_tracks_those_with_room_are_looked_at() -> None:
+    tracks = [track() for _ in range(600)]
+    for each in tracks[:400]:
+        each.reserve(0, 6, 100, 1)
+    assert near(tracks[:200], 50) == tracks[:200]
+    assert near(tracks, 50) == tracks[400:]
+    assert len(near([*tracks, *tracks[400:]], 50)) == 256
+
+
+def test_load_is_what_came_of_late_and_the_later_the_more_comes() -> None:
+    recent = Recent(1)
+    for job in range(JOBS):
+        recent.add(job * MINUTE, (MINUTE,))
+    assert recent.loads(JOBS * MINUTE) == [1.0]
+    for job in range(JOBS):
+        recent.add((JOBS + job) * MINUTE, (3 * MINUTE,))
+    assert recent.loads(2 * JOBS * MINUTE)[0] > 2.9, "the first fifty no longer count"
+    assert recent.loads(2 * JOBS * MINUTE + WINDOW) == [0.0]

@@ -1,0 +1,226 @@
+"""Steps of workflows that are divisible jobs: run for real on this machine, killed and resumed, and simulated."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tradewind.formats.load import load
+from tradewind.formats.write_program import write_program
+from tradewind.model.action import Divisible
+from tradewind.model.program import Program
+from tradewind.worker.reducing import ReduceError, command_of, lay_out, reduce_files
+
+MODULE = """
+import time
+
+def count(chunk, factor=1):
+    time.sleep(len(chunk) * {pause})
+    return {{"n": len(chunk), "total": factor * (chunk.start + chunk.stop - 1) * len(chunk) // 2}}
+
+def listed(chunk):
+    return list(chunk)
+
+def merged(results):
+    return {{"parts": len(results), "is_whole": sorted(n for part in results for n in part) == list(range(400))}}
+"""
+WORKFLOW = """
+params: {{n: {n}}}
+steps:
+  price:
+    divisible:
+      iterations: params.n
+      python: pricing:count
+      within: 30s
+      reduce: sum
+    inputs: {{factor: 2}}
+    cpus: 2
+    outputs: {{n: return, total: return}}
+  show:
+    run: printf '%s %s' {{{{ price.n }}}} {{{{ price.total }}}}
+    outputs: {{text: stdout}}
+outputs: {{text: "{{{{ show.text }}}}"}}
+"""
+
+
+def tradewind(folder: Path, *words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", "from tradewind.cli import main; main()", *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def prepare(folder: Path, text: str, pause: float = 0.0) -> None:
+    (folder / "pricing.py").write_text(MODULE.format(pause=pause))
+    (folder / "price.yaml").write_text(text)
+
+
+def partitions_of(root: int) -> list[psutil.Process]:
+    """Processes of partitions below a process."""
+    found = []
+    for process in psutil.Process(root).children(recursive=True):
+        try:
+            if "tradewind.worker.child" in " ".join(process.cmdline()) and process.cmdline()[0] != "/bin/sh":
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def awaited(root: int, seconds: float = 60) -> list[psutil.Process]:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := partitions_of(root):
+            return found
+        time.sleep(0.05)
+    raise TimeoutError("no partition was started")
+
+
+def shown(folder: Path) -> str:
+    (out,) = (folder / ".tradewind" / "runs").glob("*/show/*/out")
+    return out.read_text()
+
+
+def test_a_step_is_a_divisible_job_on_its_own_cpus(tmp_path: Path) -> None:
+    prepare(tmp_path, WORKFLOW.format(n=3000))
+    run = tradewind(tmp_path, "run", "price.yaml")
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, out
+    assert shown(tmp_path) == f"3000 {2 * sum(range(3000))}"
+
+
+def test_killed_partitions_and_a_killed_control_plane_lose_and_double_nothing(tmp_path: Path) -> None:
+    prepare(tmp_path, WORKFLOW.format(n=4000), pause=0.003)
+    run = tradewind(tmp_path, "run", "price.yaml")
+    for _ in range(2):
+        awaited(run.pid)[0].kill()
+        time.sleep(1.0)
+    awaited(run.pid)
+    time.sleep(1.5)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=60)
+    (store,) = (tmp_path / ".tradewind" / "runs").glob("*/price/checkpoint/job.db")
+    size = store.stat().st_size
+    assert size > 0
+    again = tradewind(tmp_path, "run", "--resume")
+    awaited(again.pid)[0].kill()
+    out, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, out
+    assert shown(tmp_path) == f"4000 {2 * sum(range(4000))}"
+    assert len(list((tmp_path / ".tradewind" / "runs").glob("*/price/checkpoint/job.db"))) == 1
+
+
+def test_reducers_are_commands_and_functions_and_their_failures_are_told(tmp_path: Path) -> None:
+    step = """
+steps:
+  price:
+    divisible: {{iterations: 400, python: "pricing:listed", reduce: {reduce}}}
+    cpus: 2
+    outputs: {{found: return}}
+  show: {{run: "printf '%s' '{{{{ price.found }}}}'", outputs: {{text: stdout}}}}
+"""
+    (tmp_path / "merge.py").write_text(
+        "import json, sys\n"
+        "rows = sorted(n for file in sys.stdin.read().split() for n in json.load(open(file)))\n"
+        "print(json.dumps(rows == list(range(400))))\n"
+    )
+    for number, (reduce, expected) in enumerate(
+        (
+            ('{python: "pricing:merged"}', '"is_whole": true'),
+            (f'{{run: "{sys.executable} {tmp_path}/merge.py"}}', "true"),
+        )
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        prepare(folder, step.format(reduce=reduce))
+        run = tradewind(folder, "run", "price.yaml")
+        out, _ = run.communicate(timeout=120)
+        assert run.returncode == 0, out
+        assert expected in shown(folder)
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    prepare(folder, step.format(reduce='{run: "echo no room >&2; exit 3"}'))
+    run = tradewind(folder, "run", "price.yaml")
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "the reducer ended with code 3: no room" in out
+
+
+def test_reducers_see_files_in_the_order_of_iterations(tmp_path: Path) -> None:
+    results = [{"inline": [1, 2]}, {"object": "results/a"}, {"inline": "x"}]
+    files = lay_out(results, lambda key: key.encode(), tmp_path / "parts")
+    assert reduce_files(command_of("run", "xargs -n1 cat"), files, tmp_path) == b'[1, 2]results/a"x"'
+    with pytest.raises(ReduceError, match="code 4: bad"):
+        reduce_files(command_of("run", "echo bad >&2; exit 4"), files, tmp_path)
+
+
+def test_a_failing_program_fails_the_step_with_its_last_words(tmp_path: Path) -> None:
+    prepare(tmp_path, WORKFLOW.format(n=100).replace("python: pricing:count", "run: echo broken >&2; exit 7"))
+    run = tradewind(tmp_path, "run", "price.yaml")
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "exit code 7; broken" in out
+
+
+def test_a_divisible_step_is_simulated_on_the_sites_that_it_names(tmp_path: Path) -> None:
+    text = WORKFLOW.format(n=100_000).replace("within: 30s", "within: 1h\n      sites: {a: {slots: 2, speed: 50}}")
+    prepare(tmp_path, text)
+    (tmp_path / "machines.yaml").write_text("machines: {big: {price: 1, cpus: 2, limit: 1}}")
+    run = tradewind(tmp_path, "simulate", "price.yaml", "--machines", "machines.yaml", "--json", "figures.json")
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, out
+    makespan = json.loads((tmp_path / "figures.json").read_text())["makespan_s"]
+    assert 1000 < makespan < 1100  # 100,000 iterations at 100 a second, and the start and end of it
+
+
+def test_divisible_steps_are_written_as_they_are_read(tmp_path: Path) -> None:
+    text = """
+steps:
+  price:
+    divisible:
+      iterations: 100
+      run: ./price {{ outputs.log }}
+      within: 3h
+      reduce: {run: merge}
+      partitions: 2
+      most: 8
+      balancer: static
+      sites: {a: {slots: 2, speed: 50}}
+    outputs: {log: log.txt, all: return}
+"""
+    prepare(tmp_path, text)
+    program = load(tmp_path / "price.yaml").content
+    assert isinstance(program, Program)
+    assert isinstance(program.steps[0].action, Divisible)
+    assert program.steps[0].checkpoint
+    assert program.steps[0].alone
+    (tmp_path / "again.yaml").write_text(write_program(program))
+    again = load(tmp_path / "again.yaml").content
+    assert isinstance(again, Program)
+    assert again.steps == program.steps
+
+
+def test_a_program_may_upload_large_results(tmp_path: Path) -> None:
+    (tmp_path / "upload.py").write_text(
+        "import tradewind\n"
+        "with tradewind.iterations(chunk=10) as it:\n"
+        "    for chunk in it:\n"
+        "        it.upload(b''.join(b'%d ' % number for number in chunk))\n"
+    )
+    text = f"""
+steps:
+  price:
+    divisible: {{iterations: 100, run: "exec {sys.executable} {tmp_path}/upload.py", within: 1m}}
+    cpus: 2
+    outputs: {{all: result}}
+"""
+    prepare(tmp_path, text)
+    run = tradewind(tmp_path, "run", "price.yaml")
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, out
+    (result,) = (tmp_path / ".tradewind" / "runs").glob("*/price/*/result")
+    assert result.read_text().split() == [str(number) for number in range(100)]
