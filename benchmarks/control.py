@@ -18,7 +18,7 @@ from tradewind.core.work import declared_time
 from tradewind.live.driver import Driver
 from tradewind.live.engines.fake import FakeEngine
 from tradewind.live.facts import Close, Submit
-from tradewind.live.loop import wall_clock
+from tradewind.live.loop import collecting_rarely, wall_clock
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Durability
 from tradewind.model.machine import MachineType
@@ -41,7 +41,7 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
 
 
 def _row(database: str, durability: Durability, chains: int) -> dict[str, Any]:
-    with place(database) as (where, cpu), tempfile.TemporaryDirectory() as folder:
+    with place(database) as (where, cpu), tempfile.TemporaryDirectory() as folder, collecting_rarely():
         laps, wall = drive(where, durability, chains, Path(folder), cpu)
     return {
         "store": database,

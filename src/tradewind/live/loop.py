@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tradewind.live.driver import Driver
 from tradewind.live.port import Report
@@ -28,6 +29,17 @@ _OFFSET = time.time_ns() - _steady()
 def wall_clock() -> Time:
     """Microseconds since 1970, as the host's clock had it when this process began: it never jumps from then on."""
     return (_steady() + _OFFSET) // 1000
+
+
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """What is pending is no garbage, and long to walk."""
+    before = gc.get_threshold()
+    gc.set_threshold(_GARBAGE)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class Loop:
@@ -69,17 +81,13 @@ class Loop:
         self.driver = driver
         self._is_over = is_over
         driver.tell(*self._early)
-        before = gc.get_threshold()
-        gc.set_threshold(_GARBAGE)  # what is pending is no garbage, and long to walk
-        try:
+        with collecting_rarely():
             while True:
                 await self._turn(driver)
                 if is_over():
                     await self._turn(driver, is_last=True)
                     return
                 await self._wait(driver)
-        finally:
-            gc.set_threshold(*before)
 
     async def _turn(self, driver: Driver, *, is_last: bool = False) -> None:
         tries = 0
