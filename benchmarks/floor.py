@@ -108,7 +108,7 @@ async def _drive(root: Path, count: int, calls: Sequence[Call]) -> None:
             ended.set_result(None)
 
     def order(unit: int) -> Order:
-        return Order("floor", unit, 1, 1, "task", orders, f"{unit % 100}/{unit}")
+        return Order("floor", unit, 1, 1, "task", orders, f"{unit}.1")
 
     engine = LocalEngine(listen, root)
     engine.acquire(1, MachineType("here", slots=SLOTS))
@@ -119,7 +119,7 @@ async def _drive(root: Path, count: int, calls: Sequence[Call]) -> None:
 def _loop(root: Path, count: int) -> None:
     """Run commands with the folder and files that the engine makes."""
     for index in range(count):
-        folder = root / f"t{index}" / "1"
+        folder = root / f"t{index}.1"
         folder.mkdir(parents=True)
         (folder / "command.sh").write_text(COMMAND + "\n")
         with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:

@@ -84,5 +84,5 @@ def test_the_run_how_to_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for command in commands[:3]:
         done = CliRunner().invoke(application(), shlex.split(command))
         assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception}"
-    last = next((tmp_path / ".tradewind" / "runs").glob("*/total/1/out"))
+    last = next((tmp_path / ".tradewind" / "runs").glob("*/total.1/out"))
     assert last.read_text() == "6\n"

@@ -95,7 +95,7 @@ def test_steep(folder: Path) -> None:
     put(folder, "howto/from-steep.md")
     for command, _ in console("howto/from-steep.md"):
         run(folder, command)
-    joined = sorted((folder / ".tradewind" / "runs").glob("*/join/1/output"))
+    joined = sorted((folder / ".tradewind" / "runs").glob("*/join.1/output"))
     assert [path.read_text().splitlines() for path in joined] == [
         ["one two", "three text.txt"],
         ["one two", "three other.txt"],

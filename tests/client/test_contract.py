@@ -85,7 +85,7 @@ def test_logs_are_read_from_any_byte_on_and_from_nowhere_else(done: Backend) -> 
     assert names == ["out"]
     assert done.read_log("last", first["number"], 1, "out", 4) == b"two\n"
     assert done.read_log("last", first["number"], 1, "out", 8) == b""
-    for name in ("../../each.0/1/out", "/etc/passwd", "nothing", "../../../store.db"):
+    for name in ("../each.0.1/out", "/etc/passwd", "nothing", "../../../store.db"):
         with pytest.raises(ClientError):
             done.read_log("last", first["number"], 1, name)
 

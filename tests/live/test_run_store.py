@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent / "store"))
 from store_places import ended_server, new_database  # noqa: F401
 
 COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
-FLOW = "steps: {each: {for_each: [1, 2, 3], run: 'echo {{ item }} >> ../../../../../marks; sleep 0.1', cpus: 1}}"
-SLOW = "steps: {each: {for_each: [1, 2, 3, 4, 5, 6], run: 'echo {{ item }} >> ../../../../../marks; sleep 1', cpus: 1}}"
+FLOW = "steps: {each: {for_each: [1, 2, 3], run: 'echo {{ item }} >> ../../../../marks; sleep 0.1', cpus: 1}}"
+SLOW = "steps: {each: {for_each: [1, 2, 3, 4, 5, 6], run: 'echo {{ item }} >> ../../../../marks; sleep 1', cpus: 1}}"
 
 
 def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:

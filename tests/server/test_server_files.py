@@ -23,7 +23,7 @@ class Case:
         tasks = self.client.get(f"/runs/{self.run}/tasks").json()["items"]
         self.task = f"/runs/{self.run}/tasks/{tasks[0]['number']}"
         self.at = f"{self.task}/attempts/last"
-        self.folder = site.context.artefacts.root / self.run / "hang" / "1"
+        self.folder = site.context.artefacts.root / self.run / "hang.1"
         for _ in range(2_000):
             if self.client.get(self.at).status_code == 200 and (self.folder / "out").exists():
                 break
@@ -153,7 +153,7 @@ def test_a_log_is_followed_to_its_end(site: Site) -> None:
 
 def test_files_are_copied_to_an_address_and_found_there(tmp_path: Path) -> None:
     root = tmp_path / "runs"
-    folder = root / "run-1" / "a" / "1"
+    folder = root / "run-1" / "a.1"
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "f").write_text("hello")
     (folder / "out").write_text("hi\n")
@@ -168,7 +168,7 @@ def test_files_are_copied_to_an_address_and_found_there(tmp_path: Path) -> None:
     with artefacts.open(str(folder), "sub/f") as opened:
         assert opened.read() == b"hello"
     assert artefacts.file(str(folder), "sub/f") is not None
-    assert artefacts.file(str(folder), "../1/out") is None
+    assert artefacts.file(str(folder), "../a.1/out") is None
     with pytest.raises(FileNotFoundError):
         artefacts.open(str(folder), "nothing")
     artefacts.forget("run-1")

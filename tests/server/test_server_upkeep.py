@@ -73,17 +73,17 @@ def test_files_of_ended_attempts_are_copied(tmp_path: Path) -> None:
     with running(settings) as site:
         client = site.client()
         run = awaited(client, submitted(client)["id"])["id"]
-        kept = tmp_path / "kept" / run / "a" / "1" / "out"
+        kept = tmp_path / "kept" / run / "a.1" / "out"
         eventually(kept.exists)
-        (site.context.artefacts.root / run / "a" / "1" / "out").unlink()
-        (site.context.artefacts.root / run / "a" / "1").rmdir()
+        (site.context.artefacts.root / run / "a.1" / "out").unlink()
+        (site.context.artefacts.root / run / "a.1").rmdir()
         task = client.get(f"/runs/{run}/tasks").json()["items"][0]["number"]
         assert client.get(f"/runs/{run}/tasks/{task}/attempts/last/logs/out").text == "this is a\n"
         eventually(lambda: site.context.pages.note(KEPT))
         site.context.store.transact(lambda session: session.change("DELETE FROM notes WHERE name = :name", name=KEPT))
-        (tmp_path / "kept" / run / "b" / "1" / "out").unlink()
+        (tmp_path / "kept" / run / "b.1" / "out").unlink()
     with running(settings) as site:  # as if it had been killed before it was copied
-        eventually((tmp_path / "kept" / run / "b" / "1" / "out").exists)
+        eventually((tmp_path / "kept" / run / "b.1" / "out").exists)
 
 
 def test_a_store_that_is_away_is_told_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def test_the_divisible_step_of_the_page_on_workflows_runs(tmp_path: Path) -> Non
     command = [sys.executable, "-c", "from tradewind.cli import main; main()", "run", "price.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (out,) = tmp_path.glob(".tradewind/runs/*/report/*/out")
+    (out,) = tmp_path.glob(".tradewind/runs/*/report.*/out")
     price, told = out.read_text().split(" ", 1)
     assert told.strip() == "from 20000 paths"
     names: dict[str, Any] = {}

@@ -73,7 +73,7 @@ def _content(path: str, http: Http, run: str) -> str:
     import base64  # noqa: PLC0415 - large results are rare
 
     _, _, rest = path.partition(f"/{run}/")
-    chain, _, _ = rest.partition("/")
+    chain, _, _ = rest.partition("/")[0].rpartition(".")  # and then its attempt
     name = path.rpartition("/")[2]
     for task in http.tasks(run):
         if chain not in (task["name"], task["name"].replace("[", ".").replace("]", "")):

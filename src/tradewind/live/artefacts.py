@@ -117,9 +117,9 @@ class Artefacts:
                 self._remote.rm(f"{self._prefix}/{run}", recursive=True)
 
     def _local(self, folder: str) -> Path | None:
-        """The folder of an attempt, `RUN/CHAIN/ATTEMPT`, wherever all of them lay when the store noted it."""
-        parts = PurePosixPath(folder).parts[-3:]
-        return self.root.joinpath(*parts) if len(parts) == 3 and ".." not in parts else None
+        """The folder of an attempt, `RUN/CHAIN.ATTEMPT`, wherever all of them lay when the store noted it."""
+        parts = PurePosixPath(folder).parts[-2:]
+        return self.root.joinpath(*parts) if len(parts) == 2 and ".." not in parts else None
 
     def _inside(self, folder: str, path: str) -> Path | None:
         """A regular file in a folder, whose real place is in there, too."""

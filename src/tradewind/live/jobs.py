@@ -101,7 +101,7 @@ class Job:
             machine=machine,
             chain=chain,
             calls=self.calls(unit) if found is None else found.calls,
-            folder=f"{self.folder}/{name}/{attempt}",
+            folder=f"{self.folder}/{name}.{attempt}",
             checkpoint=self._checkpoint_folder(unit, attempt) if found is not None and found.checkpoint else "",
             cpus=amounts.get("cpus", 1),
             memory=amounts.get("memory"),
@@ -114,7 +114,7 @@ class Job:
 
     def folder_of(self, chain: str, attempt: int) -> str:
         """Where the files of an attempt of a chain go."""
-        return f"{self.folder}/{self._folder_name(chain)}/{attempt}"
+        return f"{self.folder}/{self._folder_name(chain)}.{attempt}"
 
     def place(self, tenant: str) -> Place:
         """Whose calls its calls are, as the cache sees it."""
@@ -134,7 +134,7 @@ class Job:
     def _checkpoint_folder(self, unit: Unit, attempt: int) -> str:
         """Where an attempt saves its progress: always the same place, unless another attempt is at it."""
         is_copy = any(each.number == attempt for each in unit.copies)
-        return f"{self.folder}/{self._folder_name(unit.task.id)}/checkpoint{f'-{attempt}' if is_copy else ''}"
+        return f"{self.folder}/{self._folder_name(unit.task.id)}.checkpoint{f'-{attempt}' if is_copy else ''}"
 
     def _fresh(self, generator: Generator, chains: Sequence[Chain]) -> list[Chain]:
         """The chains, or what is left of them, that must be run; what follows on those found in the cache is added."""

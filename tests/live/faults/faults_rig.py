@@ -49,12 +49,12 @@ class Story:
 
     def out(self, chain: str, attempt: int = 1) -> Path:
         """The output of an attempt."""
-        (folder,) = self.folder.glob(f"runs/*/{chain}/{attempt}")
+        (folder,) = self.folder.glob(f"runs/*/{chain}.{attempt}")
         return folder / "out"
 
     def has_said(self, chain: str, text: str = "", attempt: int = 1) -> bool:
         """Whether an attempt has written something."""
-        found = list(self.folder.glob(f"runs/*/{chain}/{attempt}/out"))
+        found = list(self.folder.glob(f"runs/*/{chain}.{attempt}/out"))
         return bool(found) and text in found[0].read_text()
 
 

@@ -85,7 +85,7 @@ class Attempt:
         try:
             if order.checkpoint:
                 os.makedirs(order.checkpoint, exist_ok=True)
-            _make(order.folder, is_first=order.attempt == 1)
+            _make(order.folder)
         except OSError as problem:
             self._fail_or_wait(unwritable(order.folder, problem), self.begin)
         else:
@@ -349,13 +349,8 @@ class Attempt:
         return variables
 
 
-def _make(folder: str, *, is_first: bool) -> None:
-    """Make a new folder; that around it is there already, unless this is the first attempt of a chain."""
-    try:
-        if is_first:
-            os.mkdir(folder[: folder.rindex("/")])
-    except (FileExistsError, FileNotFoundError, ValueError):
-        pass
+def _make(folder: str) -> None:
+    """Make a new folder; that around it, of the run, is there already, unless this is the first of its attempts."""
     try:
         os.mkdir(folder)
     except FileNotFoundError:
