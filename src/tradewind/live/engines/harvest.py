@@ -1,9 +1,10 @@
 """Harvest machines: workers on this host that offer only the cores nobody else uses.
 
-Their work runs at the lowest priority, so that the owner's load never waits for it: what counts as the owner's is all
-processor time but that of such work. A machine shrinks as soon as others want its cores, and grows when they have left
-them alone for a while. What is killed on a shrink is the policy's business; the core says so, and the attempt is ended
-at once. Machines of other markets pass through untouched.
+Their work runs at the lowest priority, so that the owner's load never waits for it, and so does the session of each
+machine, for Linux may share processor time by session first. What counts as the owner's is all processor time but that
+of such work. A machine shrinks as soon as others want its cores, and grows when they have left them alone for a while.
+What is killed on a shrink is the policy's business; the core says so, and the attempt is ended at once. Machines of
+other markets pass through untouched.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tradewind.live.port import Down, Engine, Listener, Order, Report, Resized, Up
+from tradewind.live.worker.processes import lower_session
 from tradewind.model.machine import MachineType, Market
 
 LOWEST = 19
@@ -105,6 +107,8 @@ class HarvestEngine:
         self._calm = max(1, round(calm / every))
         self._held: dict[int, tuple[MachineType, Hysteresis]] = {}
         """Harvest machines and their sizes; they share what is left in the order in which they came."""
+        self._lowered: set[int] = set()
+        """Processes of workers that are known to run at the lowest priority."""
         self._engine = make(self._hear)
         self.ends_with_us, self.ahead = self._engine.ends_with_us, self._engine.ahead
         self._loop = asyncio.get_running_loop()
@@ -149,6 +153,7 @@ class HarvestEngine:
         for report in reports:
             if isinstance(report, Up) and report.machine in self._held:
                 lower_priority(self._engine.process_of(report.machine))
+                self._lower()
                 passed.append(self._report(report.machine))
             elif isinstance(report, Down):
                 self._held.pop(report.machine, None)
@@ -162,9 +167,15 @@ class HarvestEngine:
             before = sizing.size
             if sizing.look(used) != before:
                 changed.append(self._report(machine))
+        self._lower()
         self._timer = self._loop.call_later(self._every, self._look) if self._held else None
         if changed:
             self._listener(changed)
+
+    def _lower(self) -> None:
+        """See to the sessions of workers that could not be lowered at once."""
+        begun = {self._engine.process_of(machine) for machine in self._held}
+        self._lowered = {pid for pid in begun if pid in self._lowered or lower_session(pid, LOWEST)}
 
     def _report(self, machine: int) -> Resized:
         type, sizing = self._held[machine]

@@ -174,7 +174,6 @@ class Attempt:
         values = resolve(call.inputs, self._results) if call.inputs else {}
         variables = self._variables()
         variables["TRADEWIND_TASK_ID"] = call.id
-        variables[MARK] = self.key
         if call.kind == "divisible":
             variables["PYTHONPATH"] = os.pathsep.join(self._worker.settings.path)
         if call.kind == "container":
@@ -269,7 +268,7 @@ class Attempt:
         self._lead = lead
         self._leads.append(lead)
         self._folders = folders
-        self._worker.strays.sessions[lead] = self.key
+        self._worker.strays.groups[lead] = self.key
         run, silence = calls[0].run, calls[0].silence
         self._watch = Watch(folders, spools, run, silence, self.order.memory, self._worker.settings, now)
         self._wake(self._watch.due(now))
@@ -313,8 +312,8 @@ class Attempt:
         worker, order, failure = self._worker, self.order, self._failure
         self.serial += 1
         for lead in self._leads:
-            if worker.strays.sessions.get(lead) == self.key:
-                del worker.strays.sessions[lead]
+            if worker.strays.groups.get(lead) == self.key:
+                del worker.strays.groups[lead]
         if self.quiet:
             message: tuple[Any, ...] | None = None
         elif failure is None:
@@ -341,6 +340,7 @@ class Attempt:
             "TRADEWIND_RUN_ID": order.run,
             "TRADEWIND_ATTEMPT": str(order.attempt),
             "TRADEWIND_CPUS": str(order.cpus),
+            MARK: self.key,
         }
         if order.memory is not None:
             variables["TRADEWIND_MEMORY_MB"] = str(order.memory // 1_000_000)

@@ -78,10 +78,10 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def session(pid: int) -> int:
-    """The session to which a process belongs; 0: it is gone."""
+def group(pid: int) -> int:
+    """The process group to which a process belongs; 0: it is gone."""
     try:
-        return os.getsid(pid)
+        return os.getpgid(pid)
     except OSError:
         return 0
 
@@ -127,6 +127,27 @@ def kill_group(pid: int, how: int) -> None:
         os.killpg(pid, how)
     except (ProcessLookupError, PermissionError):
         kill(pid, how)
+
+
+def lower_session(pid: int, level: int) -> bool:
+    """Let the session that a process leads be as nice as that, where Linux shares time by session; whether it is.
+
+    There (`sched_autogroup`) being nice counts only among processes of one session. The kernel allows users but few
+    such changes a second, so that it may have to be tried again.
+    """
+    path = f"/proc/{pid}/autogroup"
+    try:
+        if _read(path).split()[-1:] != [b"%d" % level]:
+            file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(file, b"%d" % level)
+            finally:
+                os.close(file)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # it has gone, or there is no such thing
+    return True
 
 
 def _read(path: str) -> bytes:

@@ -1,7 +1,7 @@
 """Processes that have left their attempt: found when the kernel gives them to the worker, and killed when it ends.
 
-A process that daemonises loses its parents and is adopted by the worker. Whose it is shows in its session or in a
-variable that every command is started with. One that has shed both belongs to whatever ran when it was first seen,
+A process that daemonises loses its parents and is adopted by the worker. Whose it is shows in its process group or in a
+variable that everything is started with. One that has shed both belongs to whatever ran when it was first seen,
 and ends with the last of these.
 """
 
@@ -20,8 +20,8 @@ class Strays:
     def __init__(self) -> None:
         self.alive: set[str] = set()
         """Keys of attempts that run."""
-        self.sessions: dict[int, str] = {}
-        """Which attempt began a session."""
+        self.groups: dict[int, str] = {}
+        """Which attempt began a process group."""
         self.family = processes.Family()
         self._owners: dict[int, set[str]] = {}
 
@@ -54,6 +54,6 @@ class Strays:
         return any(key in owners and owners.isdisjoint(self.alive) for owners in self._owners.values())
 
     def _owners_of(self, pid: int) -> set[str]:
-        key = self.sessions.get(processes.session(pid)) or processes.variable(pid, _MARK)
-        candidates = self.alive.union(self.sessions.values())  # some may just be ending
+        key = self.groups.get(processes.group(pid)) or processes.variable(pid, _MARK)
+        candidates = self.alive.union(self.groups.values())  # some may just be ending
         return {key} if key in candidates else candidates
