@@ -15,17 +15,19 @@ TASKS = 1_000
 
 
 def steps(*, quick: bool) -> list[dict[str, Any]]:
-    """Milliseconds of one turn of SCS over active jobs of 100 classes on 16 types."""
+    """Milliseconds of one turn of SCS over active jobs of 100 classes on 16 types, and with machines held."""
     rows = []
     for jobs in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000, 100_000):
-        took = time_decision(SCS, jobs).turn
+        timing = time_decision(SCS, jobs)
         rows.append(
             {
                 "active_jobs": jobs,
                 "classes": CLASSES,
                 "types": KINDS,
-                "step_ms": round(1000 * took, 2),
-                "us_per_job": round(1e6 * took / jobs, 1),
+                "step_ms": round(1000 * timing.turn, 2),
+                "us_per_job": round(1e6 * timing.turn / jobs, 1),
+                "machines": timing.machines,
+                "held_step_ms": round(1000 * timing.held, 2),
             }
         )
     return rows
@@ -44,6 +46,8 @@ def plans(*, quick: bool) -> list[dict[str, Any]]:
                 "plan_ms_per_job": round(1000 * timing.first / jobs, 2),
                 "turn_ms": round(1000 * timing.turn, 2),
                 "turn_us_per_job": round(1e6 * timing.turn / jobs, 1),
+                "machines": timing.machines,
+                "held_turn_ms": round(1000 * timing.held, 2),
             }
         )
     return rows

@@ -32,6 +32,8 @@ PAUSE = 0.3
 """Seconds between two kills, on average."""
 PATIENCE = 600
 """Seconds that the job may take when all kills are done."""
+_TELL = 50
+"""Kills between two words on how far it is."""
 TIMES = '[divisible]\nfloor = "200ms"\nsilence = "5s"\nstart = "20s"\nstep = "5s"\ninactive = "20s"\n'
 PROGRAM = """
 import os, time, tradewind
@@ -131,7 +133,11 @@ def killed(kills: int, restarts: int, seed: int = 1) -> dict[str, Any]:
         sites = [Site(server, f"site-{number}") for number in range(SITES)]
         try:
             downs = sorted(chance.sample(range(kills), restarts))
+            said = 0
             while (done := counts["program"] + counts["frontend"] + counts["site"]) < kills:
+                if done >= said:
+                    said = done - done % _TELL + _TELL
+                    _say(f"{done} of {kills} workers and the server {counts['server']} times", began)
                 time.sleep(chance.uniform(0, 2 * PAUSE))
                 for site in sites:
                     site.revive()
@@ -143,6 +149,7 @@ def killed(kills: int, restarts: int, seed: int = 1) -> dict[str, Any]:
                     counts["server"] += 1
                 _strike(chance, sites, counts)
             between = server.ask("GET", f"/jobs/{job}")["delivered"]
+            _say(f"all {done} workers, {between:,} of {iterations:,} iterations delivered; now to the end", began)
             (folder / "pace.new").write_text("0")
             (folder / "pace.new").replace(folder / "pace")
             shown = _ended(server, job, sites)
@@ -168,6 +175,10 @@ def killed(kills: int, restarts: int, seed: int = 1) -> dict[str, Any]:
     }
 
 
+def _say(what: str, began: float) -> None:
+    print(f"killed {what}, after {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
 def _strike(chance: Random, sites: list[Site], counts: dict[str, int]) -> None:
     """Kill something: mostly a program, now and then a frontend, or all of a site."""
     site, drawn = chance.choice(sites), chance.random()
@@ -182,11 +193,12 @@ def _strike(chance: Random, sites: list[Site], counts: dict[str, int]) -> None:
 def _ended(server: Server, job: str, sites: list[Site]) -> dict[str, Any]:
     """The job when it is over."""
     until = time.monotonic() + PATIENCE
+    shown: dict[str, Any] = {"state": "silent", "delivered": 0, "partitions": {"made": 0}}
     while time.monotonic() < until:
         for site in sites:
             site.revive()
         with suppress(httpx.HTTPError):
-            shown: dict[str, Any] = server.ask("GET", f"/jobs/{job}")
+            shown = server.ask("GET", f"/jobs/{job}")
             if shown["state"] not in ("queued", "running"):
                 return shown
         time.sleep(0.5)

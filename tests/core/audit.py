@@ -38,6 +38,7 @@ from tradewind.model.event import (
     MachineReady,
     MachineResized,
     MachineUnwanted,
+    Redated,
     Reprioritised,
     Resumed,
     Submitted,
@@ -281,6 +282,9 @@ class Audit:
         added = run.units[-record.tasks :]
         assert added == list(range(record.first, record.first + record.tasks))
 
+    def _on_redated(self, record: Redated) -> None:
+        self._open_run(record.run, record.seq)
+
     def _on_reprioritised(self, record: Reprioritised) -> None:
         run = self._open_run(record.run, record.seq)
         if run is not None:
@@ -409,6 +413,10 @@ class Audit:
     def _on_failed(self, record: Failed) -> None:
         if not self._stop(record):
             return
+        if record.cause in ("lost", "returned"):  # the unit itself has done nothing wrong
+            self.lost_attempts += record.cause == "lost"
+            self._lose(record.unit, counts=record.cause == "lost")
+            return
         book = self.units[record.unit]
         run = self.runs[book.run]
         book.failures[record.cause] = book.failures.get(record.cause, 0) + 1
@@ -485,10 +493,10 @@ class Audit:
     def _check_fits(self, machine: MachineBook) -> None:
         assert machine.gone is not None or not self._lacking(machine), "more runs on a machine than it has left"
 
-    def _lose(self, unit: int, *, is_preempted: bool = False) -> None:
+    def _lose(self, unit: int, *, is_preempted: bool = False, counts: bool = True) -> None:
         """A unit has lost its machine, and runs again unless that has happened too often."""
         book = self.units[unit]
-        book.lost += not is_preempted
+        book.lost += counts and not is_preempted
         book.preempted += is_preempted
         self.preempted_attempts += is_preempted
         if book.running:

@@ -173,7 +173,7 @@ class Mischief:
 
     def fail(self) -> Event | None:
         start = self.any_start()
-        cause = self.rng.choice(("error", "memory"))
+        cause = self.rng.choice(("error", "error", "memory", "memory", "lost", "returned"))
         return start and Failed(self.later(), 0, start.unit, start.attempt, start.machine, "mischief", cause)
 
     def any_start(self) -> Start | None:

@@ -32,6 +32,7 @@ from tradewind.model.event import (
     MachineFailed,
     MachineLost,
     MachineReady,
+    Redated,
     Reprioritised,
     Submitted,
     Timer,
@@ -285,6 +286,7 @@ def test_reports_about_machines_that_do_not_fit_are_dropped() -> None:
     assert names(bench.tell(Finished, 3, 99, 1, 0)) == ["Dropped"]
     assert names(bench.tell(Failed, 3, 99, 1, 0, "x")) == ["Dropped"]
     assert names(bench.tell(Cancelled, 3, 99)) == ["Dropped"]
+    assert names(bench.tell(Redated, 3, 99, 1)) == ["Dropped"]
     assert names(bench.tell(Reprioritised, 3, 99, 1)) == ["Dropped"]
     dropped = of(bench.records, Dropped)[-1]
     assert dropped.what.startswith("Reprioritised(at=3000000")

@@ -1,5 +1,7 @@
 """Brief work is lined up on machines that are full, and nothing else is."""
 
+from dataclasses import replace
+
 from worlds import task, workflow
 
 from tradewind.core import lineup
@@ -13,7 +15,7 @@ from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND
-from tradewind.model.workflow import Task
+from tradewind.model.workflow import Retry, Task
 from tradewind.policies.registry import build
 
 DEPTH = 3
@@ -117,12 +119,19 @@ def test_what_is_given_back_runs_elsewhere_and_its_kind_is_no_longer_trusted() -
     assert world.running() == [1, 2, 3, 4, 5]
     world.tell(Failed, 5, 1, 0, "its turn did not come", "returned")
     unit = world.state.units[5]
-    assert (unit.state, unit.lost, unit.failures) == (READY, 0, {})
+    assert (unit.state, unit.lost, unit.preempted, unit.failures) == (READY, 0, 0, {})
     assert world.finish(1, 0) == []
     assert world.running() == [2, 3, 4]
     assert world.finish(2, 0) == []
     assert world.finish(3, 0) == [5], "there is room again"
     assert world.state.units[5].attempt == 2
+
+
+def test_what_was_given_back_has_not_given_way() -> None:
+    world = proven(*(replace(each, retry=Retry(lost=0, preempted=0)) for each in same(12)))
+    world.finish(0)
+    world.tell(Failed, 5, 1, 0, "its turn did not come", "returned")
+    assert world.state.units[5].state == READY, "it may never be preempted, and was not"
 
 
 def test_a_line_is_lost_with_its_machine() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradewind.core.machines import BOOTING, IDLE, RELEASED, Fleet, Kind, Machine, covers, minus, plus
+from tradewind.core.fleet import Fleet
+from tradewind.core.machines import BOOTING, IDLE, RELEASED, Kind, Machine, covers, minus, plus
 from tradewind.core.pool import Pool
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import amounts

@@ -3,7 +3,7 @@
 import pytest
 from worlds import Bench, minutely, task, workflow
 
-from tradewind.core.series import Series, sampled
+from tradewind.core.series import Series
 from tradewind.core.steps import Gap, Level
 from tradewind.core.summary import percentile
 from tradewind.model.event import Closed, Finished, MachineReady
@@ -62,11 +62,6 @@ def test_percentiles_lie_between_neighbours() -> None:
     assert percentile([1, 2, 3, 10], 0.95) == pytest.approx(3 + 7 * 0.85)
     assert percentile([1, 2, 3, 10], 1) == 10
     assert percentile([1, 2, 3, 10], 0) == 1
-
-
-def test_step_functions_are_sampled() -> None:
-    assert sampled([10, 20], [5, 7], [0, 9, 10, 15, 20, 99]) == [0, 0, 5, 5, 7, 7]
-    assert sampled([], [], [1, 2]) == [0, 0]
 
 
 def test_curves_have_one_point_for_each_instant_with_a_change() -> None:

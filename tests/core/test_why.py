@@ -6,7 +6,7 @@ from worlds import Bench, minutely, task, workflow
 
 from tradewind.core.why import Cause, Reason, why
 from tradewind.core.work import Need
-from tradewind.model.event import Failed, Finished, MachineReady, TenantChanged, Timer
+from tradewind.model.event import Failed, Finished, MachineReady, MachineUnwanted, TenantChanged, Timer
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, UNIT
@@ -96,6 +96,16 @@ def test_a_policy_may_hold_it_back() -> None:
     bench.submit(0, workflow(task()))
     bench.tell(MachineReady, 0, 0)
     assert ask(bench, 0) == Reason(Cause.DECISION, "a machine has room; the policy holds it back")
+
+
+def test_a_machine_that_is_being_drained_has_no_room() -> None:
+    bench = Bench([minutely(slots=2, limit=1)])
+    bench.submit(0, workflow(task("a")))
+    bench.tell(Timer, 0)
+    bench.tell(MachineReady, 0, 0)
+    bench.tell(MachineUnwanted, 1, 0, "not wanted")
+    bench.submit(2, workflow(task("b")))
+    assert ask(bench, 1).cause is Cause.BUSY
 
 
 def test_it_has_ended_or_can_never_run() -> None:

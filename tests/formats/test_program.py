@@ -248,6 +248,31 @@ def test_parameters_are_completed_converted_and_located() -> None:
 
 
 @pytest.mark.parametrize(
+    ("default", "text", "value"),
+    [
+        ("[a, b]", "x,y", ["x", "y"]),
+        ("[a, b]", '["x"]', ["x"]),
+        ("[a, b]", "[x", "[x"),
+        ("3", "5", 5),
+        ("3", "1.5", 1.5),
+        ("3", "many", "many"),
+        ("0.5", "2", 2),
+        ("true", "false", False),
+        ("true", "7", "7"),
+        ("{a: 1}", '{"b": 2}', {"b": 2}),
+        ("text", "5", "5"),
+        ("null", "5", "5"),
+    ],
+)
+def test_text_for_a_parameter_of_any_type_is_read_as_its_default_suggests(
+    default: str, text: str, value: object
+) -> None:
+    found = program(f"params: {{p: {{default: {default}, required: false}}}}\n" + STEP)
+    assert bind(found, {"p": text}) == {"p": value}
+    assert bind(found, {"p": [1]}) == {"p": [1]}
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
         ({}, "'n' .how many. must be given"),

@@ -20,6 +20,7 @@ from tradewind.model.units import (
     seconds,
     show_duration,
     show_money,
+    show_size,
 )
 
 
@@ -90,6 +91,8 @@ def test_refuses_what_is_no_price(text: str) -> None:
     [
         (0, "0ms"),
         (1_500, "1.5ms"),
+        (77_151, "77ms"),
+        (686_560, "687ms"),
         (4_200_000, "4.2s"),
         (200 * SECOND, "3m20s"),
         (HOUR - 1, "1h00m"),
@@ -111,3 +114,19 @@ def test_seconds_and_units_come_back_the_same(count: int) -> None:
     assert seconds(in_seconds(count)) == count
     assert money(in_units(count)) == count
     assert parse_duration(in_seconds(count)) == count
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (0, "0B"),
+        (999, "999B"),
+        (8_000_000_000, "8GB"),
+        (1_500_000_000, "1.5GB"),
+        (100_000_000, "100MB"),
+        (10**15, "1PB"),
+    ],
+)
+def test_shows_sizes(size: int, shown: str) -> None:
+    assert show_size(size) == shown
+    assert parse_size(shown) == size

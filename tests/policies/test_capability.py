@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradewind.core import machines as machines_module
+from tradewind.core import fleet as fleet_module
 from tradewind.core import pool as pool_module
 from tradewind.core.handle import Core
 from tradewind.core.log import Record
@@ -367,7 +367,7 @@ def operations_per_unit(machines: int, units: int, monkeypatch: Any) -> float:
         return touch
 
     with monkeypatch.context() as patch:
-        for module in (pool_module, machines_module):
+        for module in (pool_module, fleet_module):
             for name in ("heappush", "heappop"):
                 patch.setattr(module, name, counted(getattr(module, name)))
         kinds = (kind("a", limit=machines // 2), kind("a+b", limit=machines // 2))

@@ -1,5 +1,6 @@
 """The example that docs/policies/pfa.md works out by hand."""
 
+from tradewind.core.log import Record
 from tradewind.model.command import Acquire
 from tradewind.model.machine import MachineType
 from tradewind.model.scenario import Scenario, Submission
@@ -7,7 +8,7 @@ from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, UNIT
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
-from tradewind.sim.driver import Record, Simulation
+from tradewind.sim.driver import Simulation
 
 MACHINES = (MachineType("small", price=1 * UNIT, limit=32), MachineType("large", price=5 * UNIT, limit=32))
 

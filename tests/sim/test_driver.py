@@ -1,6 +1,7 @@
 """The simulation driver: virtual time, the simulated cloud, and the order of what happens in one instant."""
 
 import gc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,14 +12,16 @@ from tradewind.core.handle import Core
 from tradewind.core.log import Record
 from tradewind.model.command import Acquire, Charged, Command, Dropped, Ended, Kill, Refused, Release, Start
 from tradewind.model.event import Closed, Event, Failed, Finished, MachineFailed, MachineLost, MachineReady, Timer
-from tradewind.model.machine import BootLag, MachineType
-from tradewind.model.requirement import Requirement
+from tradewind.model.machine import BootLag, MachineType, Market
+from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.scenario import Faults, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import DAY, MINUTE, SECOND, UNIT
-from tradewind.model.workflow import Retry, Workflow
+from tradewind.model.workflow import Checkpoint, Retry, Workflow
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
+from tradewind.sim.traces.provider import Provider
+from tradewind.sim.traces.steps import Steps
 
 S = SECOND
 ANN = Tenant("ann")
@@ -101,11 +104,8 @@ def test_machines_fail_to_boot_and_vanish_as_often_as_asked() -> None:
 
 
 def test_what_still_runs_after_a_kill_reports_in_vain() -> None:
-    class Cutting(Simulation):
-        """Lowers the budget in the middle of the run."""
-
     scenario = Scenario((), (minutely(),), (Tenant("default", UNIT),), "demand")
-    simulation = Cutting(scenario, [Submission(0, workflow(task(seconds=90)))], build("demand"))
+    simulation = Simulation(scenario, [Submission(0, workflow(task(seconds=90)))], build("demand"))
     records: list[Record] = []
 
     def sink(record: Record) -> None:
@@ -182,7 +182,6 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     with pytest.raises(EnoughError):
         simulation.run(sink)
     assert gc.get_threshold() == before
-    assert gc.get_freeze_count() == 0
 
 
 def ended(work: Workflow, machines: list[MachineType], tenant: Tenant = ANN, **options: Any) -> list[str]:
@@ -254,3 +253,33 @@ def test_priorities_are_those_of_the_workflow() -> None:
 def test_a_run_can_be_broken_off_by_its_sink() -> None:
     scenario = Scenario((), (minutely(),), policy="demand")
     assert len(run(scenario, [Submission(0, workflow(task()))], most=3)) == 3
+
+
+def test_machines_on_servers_vanish_too() -> None:
+    spot = minutely(market=Market.SPOT, amounts=amounts(cpus=1))
+    scenario = Scenario((), (spot,), policy="demand", faults=Faults(machine_loss=12.0))
+    work = [Submission(0, workflow(task(seconds=600)))]
+    records: list[Record] = []
+    Simulation(scenario, work, build("demand"), provider=Provider([Steps([0], [4])])).run(records.append)
+    lost = of(records, MachineLost)
+    assert lost
+    assert {record.reason for record in lost} == {"it vanished"}
+    assert of(records, Ended)[0].status == "done"
+
+
+def test_no_attempt_fails_after_its_time_is_up() -> None:
+    brief = replace(task(seconds=60, retry=Retry(200)), timeout=5 * S)
+    records = simulated([workflow(brief)], [minutely()], faults=Faults(task_failure=0.9))
+    times = [ended.at - start.at for ended, start in zip(of(records, Failed), of(records, Start), strict=True)]
+    assert len(times) == 200
+    assert max(times) == 5 * S
+    assert min(times) < 5 * S
+
+
+def test_what_fails_has_begun_where_its_checkpoints_left_it() -> None:
+    saving = replace(task(seconds=1000, retry=Retry(10**6)), checkpoint=Checkpoint(S))
+    records = simulated([workflow(saving)], [minutely()], faults=Faults(task_failure=0.9))
+    assert of(records, Ended)[0].status == "done"
+    ends = of(records, Failed, Finished)
+    spans = [end.at - start.at for end, start in zip(ends, of(records, Start), strict=True)]
+    assert sum(spans) < 1000 * S + len(spans) * S, "each attempt loses less than a second"

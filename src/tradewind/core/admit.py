@@ -4,10 +4,12 @@ What no longer fits is dropped, and what budget or limits do not allow is cut, e
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
+from tradewind.core.fleet import Fleet
 from tradewind.core.ledger import first_charge, first_periods, paid_back, paid_back_for_size, paid_for, worth
-from tradewind.core.machines import BUSY, IDLE, Fleet, Kind, Machine, covers, minus
+from tradewind.core.machines import BUSY, IDLE, Kind, Machine, covers, minus
 from tradewind.core.pool import Pool
 from tradewind.core.sharing import to_be_drained
 from tradewind.core.state import State
@@ -17,7 +19,8 @@ from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Pre
 from tradewind.model.units import Duration, Money, Time, show_money
 from tradewind.policies.protocol import Copy, Drain, Foresee, Placing, Rent, Return, Scaling
 
-_start = Start._make  # faster than naming the fields, and most commands are of this kind
+_start = partial(tuple.__new__, Start)  # faster than naming the fields, and most commands are of this kind
+_charged = partial(tuple.__new__, Charged)
 _STARTED = int(UNIT_TABLE[UnitState.READY, UnitStep.START])
 _OCCUPIED = int(MACHINE_TABLE[MachineState.IDLE, MachineStep.OCCUPY])
 
@@ -77,12 +80,12 @@ class Admission:
         machine.running[unit.id] = unit
         machine.pool.dequeue(unit)
         unit.state = _STARTED
-        unit.attempt = unit.last = unit.last + 1
+        attempt = unit.attempt = unit.last = unit.last + 1
         unit.machine = machine
         unit.started = now = self._state.now
-        if unit.attempt == 1:
+        if attempt == 1 and unit.task.retry.within is not None:
             self._on_first(unit)
-        self.out.append(_start((now, self.cause, unit.id, unit.attempt, machine.id)))
+        self.out.append(_start((now, self.cause, unit.id, attempt, machine.id)))
 
     def _copy(self, action: Copy, unit: Unit, machine: Machine) -> None:
         """Start another attempt of a unit that runs, on another machine; what saves its progress has one place to."""
@@ -132,8 +135,9 @@ class Admission:
 
     def renew(self, machine: Machine) -> None:
         """Pay for another period."""
-        self._charge(machine, machine.kind.type.price, 1)
-        if machine.kind.type.core_price and not machine.is_booting:
+        type = machine.kind.type
+        self._charge(machine, type.price, 1)
+        if type.core_price and not machine.is_booting:
             self._pay_back_for_size(machine, self._state.now)
 
     def note_size(self, machine: Machine) -> None:
@@ -258,12 +262,10 @@ class Admission:
             self.out.append(Predicted(now, self.cause, run.id, tenant, finish, slack, action.because))
 
     def _charge(self, machine: Machine, amount: Money, periods: int) -> None:
-        account = machine.pool.account
-        account.charged += amount
-        machine.paid_until += periods * machine.kind.type.billing.period
-        self.out.append(
-            Charged(self._state.now, self.cause, machine.id, machine.pool.index, amount, machine.paid_until)
-        )
+        pool = machine.pool
+        pool.account.charged += amount
+        until = machine.paid_until = machine.paid_until + periods * machine.kind.type.billing.period
+        self.out.append(_charged((self._state.now, self.cause, machine.id, pool.index, amount, until)))
         self._on_paid(machine)
 
     def _refund(self, machine: Machine, amount: Money) -> None:

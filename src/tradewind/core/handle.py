@@ -10,10 +10,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 from tradewind.core.machines import Machine
+from tradewind.core.run_events import RunEvents
 from tradewind.core.state import State
 from tradewind.core.transitions import UnitStep
 from tradewind.core.turn import EXPIRE, NOBODY, RENEW, SCALE
-from tradewind.core.work_events import WorkEvents
 from tradewind.model.command import Command, Wake
 from tradewind.model.event import (
     Broken,
@@ -28,6 +28,7 @@ from tradewind.model.event import (
     MachineReady,
     MachineResized,
     MachineUnwanted,
+    Redated,
     Reprioritised,
     Resumed,
     Submitted,
@@ -39,7 +40,7 @@ from tradewind.model.units import Time
 from tradewind.policies.protocol import Policy
 
 
-class Core(WorkEvents):
+class Core(RunEvents):
     """Work, machines and money under a policy."""
 
     def __init__(self, state: State, policy: Policy) -> None:
@@ -48,6 +49,7 @@ class Core(WorkEvents):
             Submitted: self._submitted,
             Extended: self._extended,
             Reprioritised: self._reprioritised,
+            Redated: self._redated,
             Broken: self._broken,
             Cancelled: self._cancelled,
             Suspended: self._suspended,
@@ -67,10 +69,13 @@ class Core(WorkEvents):
     def handle(self, event: Event) -> Sequence[Command]:
         """Apply a fact and say what is to be done about it."""
         state = self.state
-        if event.at > state.now:  # clocks may jump back; the core's time does not
-            state.now = event.at
-        self._cause = self._admission.cause = event.seq
-        out = self._out = self._admission.out = []
+        admission = self._admission
+        at = event[0]
+        if at > state.now:  # clocks may jump back; the core's time does not
+            state.now = at
+        self._cause = admission.cause = event[1]
+        out: list[Command] = []
+        self._out = admission.out = out
         if self._ended:
             self._forget_ended()
         self._handlers[type(event)](event)

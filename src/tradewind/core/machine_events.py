@@ -1,6 +1,8 @@
 """Events about machines and money: they come up, fail to, vanish, and their paid time ends."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from operator import attrgetter
 
 from tradewind.core.machines import BUSY, DRAINING, Machine, covers, minus, plus
 from tradewind.core.transitions import MACHINE_TABLE, MachineState, MachineStep, UnitStep
@@ -15,9 +17,11 @@ from tradewind.model.event import (
     MachineUnwanted,
     TenantChanged,
 )
+from tradewind.model.units import Duration, Time
 
 SHRUNK = "the machine has shrunk"
 BEATEN = "another attempt was faster"
+_started = attrgetter("started")
 _VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 
 
@@ -147,20 +151,24 @@ class MachineEvents(Turn, ABC):
     def _run_again(self, units: list[Unit], *, is_preempted: bool = False) -> None:
         """What has lost its machine has to run elsewhere; this may end runs, and with them all there is."""
         for unit in units:
-            run = unit.run
             unit.lost += not is_preempted
             unit.preempted += is_preempted
-            if unit.copies:
-                self._run_on(unit)
-            elif run.is_stopping:
-                unit.move(UnitStep.CANCEL)
-                self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
-                self._leave(run, 1)
-            elif unit.lost > unit.task.retry.lost or unit.preempted > unit.task.retry.preempted:
-                self._give_up_on(unit)
-            else:
-                unit.move(UnitStep.PREEMPT if is_preempted else UnitStep.LOSE)
-                self._requeue(unit)
+            self._run_elsewhere(unit, UnitStep.PREEMPT if is_preempted else UnitStep.LOSE)
+
+    def _run_elsewhere(self, unit: Unit, step: UnitStep) -> None:
+        """A unit is ready again, unless others of its attempts go on or it has had to move too often."""
+        run = unit.run
+        if unit.copies:
+            self._run_on(unit)
+        elif run.is_stopping:
+            unit.move(UnitStep.CANCEL)
+            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
+            self._leave(run, 1)
+        elif unit.lost > unit.task.retry.lost or unit.preempted > unit.task.retry.preempted:
+            self._give_up_on(unit)
+        else:
+            unit.move(step)
+            self._requeue(unit)
 
     def _run_on(self, unit: Unit) -> None:
         """Of a unit that has lost one of several attempts the others go on."""
@@ -194,23 +202,24 @@ class MachineEvents(Turn, ABC):
         machine = unit.machine
         if machine is None:
             raise AssertionError(f"unit {unit.id} runs nowhere")
+        state = self.state
         if unit.checkpoint is not None:
-            unit.kept += round(unit.checkpoint.saved(self.state.now - unit.started) * machine.kind.type.speed)
+            unit.kept += round(unit.checkpoint.saved(state.now - unit.started) * machine.kind.type.speed)
         unit.machine = None
-        del machine.running[unit.id]
-        if not machine.running:
+        running = machine.running
+        del running[unit.id]
+        if running:
+            machine.free = plus(machine.free, unit.need.demand)
+        else:
             machine.free = machine.capacity
-            machine.idle_since = self.state.now
+            machine.idle_since = state.now
             if machine.state == DRAINING:
                 if offer:
                     self._let_go(machine, "it was drained")
                 return machine
             machine.state = _VACATED
-        else:
-            machine.free = plus(machine.free, unit.need.demand)
         if offer and machine.free[0] > 0:  # else what was lined up takes its place
             machine.fleet.offer(machine)
-            state = self.state
             if not machine.pool.is_unsettled:
                 state.unsettle(machine.pool)
             state.newly_vacant.append(machine)
@@ -228,8 +237,7 @@ class MachineEvents(Turn, ABC):
     def _renew(self, due: list[Machine]) -> None:
         """Pay for another period of each machine; where the budget forbids it, give up what is cheapest to lose."""
         now = self.state.now
-        by_loss = sorted(due, key=lambda m: (max((now - u.started for u in m.running.values()), default=-1), m.id))
-        for machine in by_loss:
+        for machine in sorted(due, key=_loss(now)):
             if machine.id not in self.state.machines:
                 continue  # gone with the end of the last run
             if machine.pool.account.is_overcommitted:
@@ -244,6 +252,16 @@ class MachineEvents(Turn, ABC):
     @abstractmethod
     def _give_up_on(self, unit: Unit) -> None:
         """A unit has failed for good."""
+
+
+def _loss(now: Time) -> Callable[[Machine], tuple[Duration, int]]:
+    """What giving up a machine would lose: the longest that anything has run on it; its number among equals."""
+
+    def loss(machine: Machine) -> tuple[Duration, int]:
+        running = machine.running
+        return now - min(map(_started, running.values())) if running else -1, machine.id
+
+    return loss
 
 
 def _put_first(machine: Machine) -> None:

@@ -34,6 +34,7 @@ from tradewind.model.event import (
     MachineLost,
     MachineReady,
     MachineResized,
+    Redated,
     TenantChanged,
 )
 from tradewind.model.machine import NO_LIMIT
@@ -88,7 +89,10 @@ class TenantMeter:
     def spend(self, at: Time, kind: int, amount: Money) -> None:
         """Money has been reserved."""
         self.charged += amount
-        row = self.spending.setdefault(at // self.tenant.interval, [0] * len(self.allocated))
+        interval = at // self.tenant.interval
+        row = self.spending.get(interval)
+        if row is None:
+            row = self.spending[interval] = [0] * len(self.allocated)
         row[kind] += amount
 
     def budget_in(self, interval: int) -> Money | None:
@@ -164,6 +168,7 @@ class Meter:
             Refunded: self._refunded,
             Cut: self._cut,
             TenantChanged: self._tenant_changed,
+            Redated: self._redated,
         }
 
     @property
@@ -179,7 +184,7 @@ class Meter:
     def observe(self, record: Record) -> None:
         """Take the next record of the log."""
         if not self.records:
-            self._start_at(record.at)
+            self._start_at(record[0])
         self.records += 1
         observer = self._observers.get(type(record))
         if observer is not None:
@@ -204,6 +209,11 @@ class Meter:
         if run is not None:
             run.tasks += record.tasks
 
+    def _redated(self, record: Redated) -> None:
+        run = self._runs.get(record.run)
+        if run is not None:
+            run.deadline = record.deadline
+
     def _own(self, first: int, run: int) -> None:
         self._firsts.append(first)
         self._owners.append(run)
@@ -215,25 +225,28 @@ class Meter:
         self.end = max(self.end, record.at)
 
     def _start(self, record: Start) -> None:
+        at, _, unit, attempt, machine = record  # faster than by name, and most records are of this kind
         self.attempts += 1
-        place = bisect_right(self._firsts, record.unit) - 1
+        place = bisect_right(self._firsts, unit) - 1
         run = self._runs.get(self._owners[place]) if place >= 0 else None
         if run is not None and run.started is None:
-            run.started = record.at
-        running = self._running[record.machine]
+            run.started = at
+        running = self._running[machine]
         if not running:
-            tenant, kind = self._places[record.machine]
-            self.tenants[tenant].busy[kind].change(record.at, 1)
-        running[record.unit] = record.attempt
+            tenant, kind = self._places[machine]
+            self.tenants[tenant].busy[kind].change(at, 1)
+        running[unit] = attempt
 
     def _finished(self, record: Finished) -> None:
-        if self._stop(record.at, record.machine, record.unit, record.attempt):
+        at, _, unit, attempt, machine = record
+        if self._stop(at, machine, unit, attempt):
             self.finished += 1
-            self.tenants[self._places[record.machine][0]].gap.change(record.at, -1, 0)
+            self.tenants[self._places[machine][0]].gap.change(at, -1, 0)
 
     def _failed(self, record: Failed) -> None:
-        was_running = self._stop(record.at, record.machine, record.unit, record.attempt)
-        self.failures += was_running and record.cause != "returned"  # that one has not even begun
+        if self._stop(record.at, record.machine, record.unit, record.attempt):
+            self.lost += record.cause == "lost"
+            self.failures += record.cause not in ("lost", "returned")  # what was given back has not even begun
 
     def _kill(self, record: Kill) -> None:
         is_running = self._stop(record.at, record.machine, record.unit, record.attempt)
@@ -294,8 +307,9 @@ class Meter:
             self.tenants[tenant].allocated[kind].change(at, -1)
 
     def _charged(self, record: Charged) -> None:
-        _, kind = self._places.get(record.machine, (0, 0))
-        self.tenants[record.tenant].spend(record.at, kind, record.amount)
+        at, _, machine, tenant, amount, _ = record
+        _, kind = self._places.get(machine, (0, 0))
+        self.tenants[tenant].spend(at, kind, amount)
 
     def _refunded(self, record: Refunded) -> None:
         self.tenants[record.tenant].refunded += record.amount

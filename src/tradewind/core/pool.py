@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
+from tradewind.core.fleet import ID_BITS, ID_MASK, Fleet
 from tradewind.core.ledger import Account
-from tradewind.core.machines import Fleet, Kind, Machine
+from tradewind.core.machines import Kind, Machine
 from tradewind.core.work import READY, Need, Run, Unit
 from tradewind.model.tenant import Tenant
 from tradewind.policies import protocol
-
-_ID_BITS = 40
-_ID_MASK = (1 << _ID_BITS) - 1
 
 
 class Pool:
@@ -51,7 +49,7 @@ class Pool:
 
     def enqueue(self, unit: Unit, rank: int) -> None:
         """A unit has become ready, or has another rank."""
-        key = rank << _ID_BITS | unit.id
+        key = rank << ID_BITS | unit.id
         index = unit.need.index
         if unit.queued:
             if unit.key == key:
@@ -104,7 +102,7 @@ class Pool:
             return None
         while queue:
             key = queue[0]
-            unit = self._units.get(key & _ID_MASK)
+            unit = self._units.get(key & ID_MASK)
             if unit is not None and unit.key == key and unit.need.index == index and unit.state == READY:
                 return unit
             self._skip(index, unit, key)
@@ -164,10 +162,10 @@ class Pool:
         for index, queue in self.queues.items():
             while queue:
                 key = queue[0]
-                unit = units.get(key & _ID_MASK)
+                unit = units.get(key & ID_MASK)
                 if unit is not None and unit.key == key and unit.need.index == index and unit.state == READY:
                     if best is None or key < best[0].key:
-                        machine = self.room_for(self.needs[index])
+                        machine = self._room_for(unit.need)
                         if machine is not None:
                             best = (unit, machine)
                     break
@@ -186,7 +184,7 @@ class Pool:
         elif self._spent[index]:
             self._spent[index] -= 1
 
-    def room_for(self, need: Need) -> Machine | None:
+    def _room_for(self, need: Need) -> Machine | None:
         """The first machine, by kind and number, with room for a need."""
         for kind in need.kinds:
             machine = self.fleets[kind.index].first_with(need.demand)
@@ -201,7 +199,7 @@ class Pool:
 
     def _ready_in(self, index: int, queue: list[int]) -> list[Unit]:
         """All ready units of a queue, which forgets its other entries."""
-        units = map(self._units.get, map(_ID_MASK.__and__, queue))
+        units = map(self._units.get, map(ID_MASK.__and__, queue))
         queued = [
             unit
             for unit, key in zip(units, queue, strict=True)
@@ -215,7 +213,7 @@ class Pool:
 
     def _holder(self, index: int, key: int) -> Unit | None:
         """The unit that an entry of a queue stands for, unless it has been replaced by another."""
-        unit = self._units.get(key & _ID_MASK)
+        unit = self._units.get(key & ID_MASK)
         return unit if unit is not None and unit.key == key and unit.need.index == index else None
 
     def _rebuild(self, index: int, queue: list[int], queued: list[Unit], found: list[Unit]) -> None:

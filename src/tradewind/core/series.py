@@ -1,6 +1,5 @@
 """Curves over time, drawn from the event log: demand, supply, busy machines and money spent, for each tenant."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tradewind.core.log import Record
@@ -50,14 +49,3 @@ def _note(curves: Curves, at: Time, demand: int, supply: tuple[int, ...], busy: 
         curves.demand.append(demand)
         curves.supply.append(supply)
         curves.busy.append(busy)
-
-
-def sampled(at: Sequence[Time], values: Sequence[int], times: Sequence[Time]) -> list[int]:
-    """A step function's values at given, increasing times; zero before its first step."""
-    found = []
-    place = 0
-    for time in times:
-        while place < len(at) and at[place] <= time:
-            place += 1
-        found.append(values[place - 1] if place else 0)
-    return found

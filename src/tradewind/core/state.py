@@ -23,9 +23,12 @@ Learn = Callable[[Unit, Kind, Duration], None]
 Phase = Callable[[str], AbstractContextManager[None]]
 
 
+_NOTHING = nullcontext()
+
+
 def no_phase(_name: str) -> AbstractContextManager[None]:
     """Measures nothing."""
-    return nullcontext()
+    return _NOTHING
 
 
 class State:

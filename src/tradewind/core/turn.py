@@ -75,10 +75,11 @@ class Turn:
     def _place(self) -> None:
         """Ask the policy what to start."""
         self._must_place = False
+        state = self.state
         admit = self._admission.place
-        for action in self.policy.placer.place(self.state):
+        for action in self.policy.placer.place(state):
             admit(action)
-        self.state.settle()
+        state.settle()
 
     def _line_up(self) -> None:
         """Give the machine on which a unit has just ended more than it can run at once, as far as that is harmless."""

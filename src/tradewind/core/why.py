@@ -72,7 +72,7 @@ def _no_machine(state: State, unit: Unit) -> Reason:
         since = show_duration(state.now - first.acquired)
         text = f"machine {first.id} ({first.kind.type.name}) has been booting for {since}"
         return Reason(Cause.BOOTING, text, first.expected)
-    if any(machine.fits(unit.need.demand) for machine in held):
+    if any(machine.has_room_for(unit) for machine in held):
         return Reason(Cause.DECISION, "a machine has room; the policy holds it back")
     refusal = _why_no_more(state, unit, kinds)
     if held:

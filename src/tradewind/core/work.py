@@ -202,7 +202,8 @@ def left(unit: Unit, kind: "Kind", time: Duration) -> Duration:
 
 def declared_time(unit: Unit, kind: "Kind") -> Duration:
     """The declared run time of a unit on a kind."""
-    return declared(unit.task, kind.type)
+    task, type = unit.task, kind.type
+    return declared(task, type) if task.runtimes or type.speed != 1 else task.runtime or 0
 
 
 def declared(task: Task, type: MachineType) -> Duration:
@@ -223,7 +224,9 @@ def ideal_makespan(workflow: Workflow, needs: "Sequence[Need]") -> Duration:
         if task.runtimes:
             end = min(declared(task, kind.type) for kind in need.kinds)
         else:
-            end = round((task.runtime or 0) / need.top_speed)
+            end = task.runtime or 0
+            if need.top_speed != 1:
+                end = round(end / need.top_speed)
         if parents:
             end += max(map(ends.__getitem__, parents))
         ends.append(end)

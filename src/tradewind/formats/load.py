@@ -157,11 +157,11 @@ def load_program(path: str | Path) -> Program:
     return _program_of(load(path))
 
 
-def load_scenario(path: str | Path, *, lenient: bool = False) -> "Scenario":
+def load_scenario(path: str | Path) -> "Scenario":
     """Load a scenario and the files it speaks of."""
     from tradewind.model.scenario import Scenario  # noqa: PLC0415 - slow
 
-    document = load(path, lenient=lenient)
+    document = load(path)
     if isinstance(document.content, Scenario):
         return document.content
     raise _wrong_kind(document, _A_SCENARIO)

@@ -170,9 +170,6 @@ class ParameterPart(_Part):
     description: Text = ""
 
 
-ParameterField: TypeAlias = Annotated[Annotated[Any, Tag(VALUE)] | Annotated[ParameterPart, Tag(MAPPING)], BY_SHAPE]
-
-
 class ProgramPart(_Part):
     """Steps, what they are given, and what they give."""
 

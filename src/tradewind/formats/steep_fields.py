@@ -72,9 +72,9 @@ class Fields:
         given = [value] if isinstance(value, str) else value
         return tuple(self.text(spot, item) for spot, item in self.rows(place, given))
 
-    def choice(self, place: Place, value: Any, choices: Sequence[str], default: str | None = None) -> str:
+    def choice(self, place: Place, value: Any, choices: Sequence[str]) -> str:
         """One of some words."""
-        word = self.text(place, value, default=default)
+        word = self.text(place, value)
         if word and word not in choices:
             self.problems.add(place, f"{told(word)} is not supported", f"choose from {', '.join(choices)}")
         return word

@@ -45,6 +45,15 @@ class Reprioritised(NamedTuple):
     priority: int
 
 
+class Redated(NamedTuple):
+    """A run has another deadline from now on, or none."""
+
+    at: Time
+    seq: int
+    run: int
+    deadline: Time | None
+
+
 class Broken(NamedTuple):
     """A run cannot go on for a reason of its own, such as a loop over something that is no list."""
 
@@ -173,6 +182,7 @@ Event: TypeAlias = (
     Submitted
     | Extended
     | Reprioritised
+    | Redated
     | Broken
     | Cancelled
     | Suspended

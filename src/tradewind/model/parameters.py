@@ -40,7 +40,9 @@ def located(path: str, folder: str) -> str:
 
 
 def _checked(name: str, parameter: Parameter, value: Json, folder: str) -> Json:
-    if isinstance(value, str) and parameter.kind not in (Kind.ANY, Kind.TEXT, Kind.FILE):
+    if isinstance(value, str) and parameter.kind is Kind.ANY:
+        value = _read_like(parameter.default, value)
+    elif isinstance(value, str) and parameter.kind not in (Kind.TEXT, Kind.FILE):
         value = _read(name, parameter.kind, value)
     if not fits(parameter.kind, value):
         raise ParameterError(f"the parameter {name!r} must be {WANTED[parameter.kind]}, not {kind_of(value)}")
@@ -72,6 +74,19 @@ WANTED: Mapping[Kind, str] = {
     Kind.MAPPING: "a mapping",
     Kind.FILE: "a path",
 }
+
+
+def _read_like(default: Json, text: str) -> Json:
+    """Text for a parameter that takes anything: as its default suggests, if it can be read so."""
+    for kind in (Kind.LIST, Kind.BOOL, Kind.INT, Kind.NUMBER, Kind.MAPPING):
+        if default is not None and fits(kind, default):
+            try:
+                value = _read("", kind, text)
+            except ParameterError:
+                return text
+            is_like = fits(kind, value) or (kind is Kind.INT and fits(Kind.NUMBER, value))
+            return value if is_like and value is not None else text
+    return text
 
 
 def _read(name: str, kind: Kind, text: str) -> Json:

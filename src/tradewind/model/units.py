@@ -124,7 +124,7 @@ def show_duration(duration: Duration) -> str:
     if duration < 0:
         return "-" + show_duration(-duration)
     if duration < SECOND:
-        return f"{duration / 1000:g}ms"
+        return f"{duration / 1000:.0f}ms" if duration >= 10_000 else f"{duration / 1000:.3g}ms"
     if duration < MINUTE:
         return f"{duration / SECOND:.3g}s"
     if duration < HOUR:
@@ -141,6 +141,14 @@ def show_money(amount: Money) -> str:
     """An amount of money without needless digits: `12`, `12.5`, `0.000123`."""
     text = f"{amount / UNIT:.6f}".rstrip("0").rstrip(".")
     return text or "0"
+
+
+def show_size(size: int) -> str:
+    """A number of bytes as people say it: `512MB`, `1.5GB`."""
+    for unit, factor in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.4g}{unit}"
+    return f"{size}B"
 
 
 def _decimal(number: str, wanted: str, text: object) -> Decimal:

@@ -1,7 +1,7 @@
 """The simulated cloud: machines that boot, work, fail and vanish, as events to come."""
 
 import random
-from collections.abc import Callable
+from functools import partial
 from heapq import heappush
 from itertools import count
 
@@ -15,7 +15,9 @@ from tradewind.model.units import HOUR, Time, show_duration
 from tradewind.sim.runtimes import RunTimes
 from tradewind.sim.traces.provider import TAKEN_BACK, Provider
 
-_finished = Finished._make  # faster than naming the fields, and most events are of this kind
+VANISHED = "it vanished"
+
+_finished = partial(tuple.__new__, Finished)  # faster than naming the fields, and most events are of this kind
 
 
 class Cloud:
@@ -31,7 +33,7 @@ class Cloud:
         seed: int,
         provider: Provider | None = None,
     ) -> None:
-        self._state = state
+        self._kinds, self._machines, self._units = state.kinds, state.machines, state.units
         self._heap = heap
         self._next_seq = next_seq.__next__
         self._run_times = run_times
@@ -40,11 +42,10 @@ class Cloud:
         self._provider = provider
         if provider is not None:
             provider.is_held = state.machines.__contains__
-        self.start: Callable[[Start], None] = self._start_or_fail if faults.task_failure else self._start
 
     def acquire(self, command: Acquire) -> None:
         """Boot a machine, which may fail, and may be lost later."""
-        type = self._state.kinds[command.kind].configured
+        type = self._kinds[command.kind].configured
         boot = type.boot
         lag = max(0, round(self._rng.gauss(boot.mean, boot.deviation))) if boot.deviation else boot.mean
         ready = command.at + lag
@@ -63,20 +64,23 @@ class Cloud:
         self._push(MachineReady(ready, self._next_seq(), command.machine))
         if faults.machine_loss:
             lost: Time = ready + round(self._rng.expovariate(faults.machine_loss) * HOUR)
-            self._push(MachineLost(lost, self._next_seq(), command.machine, "it vanished"))
+            self._push(MachineLost(lost, self._next_seq(), command.machine, VANISHED))
 
     def confirm(self, event: MachineResized | MachineLost) -> bool:
         """Whether a change that was foretold comes true; if so, the next one of that machine is foretold."""
         provider = self._provider
         if provider is None or not provider.knows(event.machine):
-            return event.machine in self._state.machines
+            return event.machine in self._machines
+        if isinstance(event, MachineLost) and event.reason == VANISHED:
+            provider.leave(event.machine)
+            return event.machine in self._machines
         if not provider.confirm(event.machine, event.at):
-            if event.machine in self._state.machines:
+            if event.machine in self._machines:
                 self._foretell(event.machine, event.at)
             return False
         if isinstance(event, MachineLost):
             provider.leave(event.machine)
-        elif not self._state.machines[event.machine].is_booting:  # it was foretold when the machine was rented
+        elif not self._machines[event.machine].is_booting:  # it was foretold when the machine was rented
             self._foretell(event.machine, event.at)
         return True
 
@@ -88,29 +92,25 @@ class Cloud:
             lost = MachineLost(at, seq, machine, TAKEN_BACK)
             self._push(lost if amounts is None else MachineResized(at, seq, machine, amounts))
 
-    def _start(self, command: Start) -> None:
-        state = self._state
+    def start(self, command: Start) -> None:
+        """Run an attempt, which may fail on the way or take longer than it may."""
         at, _, number, attempt, machine = command
-        unit = state.units[number]
-        kind = state.machines[machine].kind
+        unit = self._units[number]
+        kind = self._machines[machine].kind
         time = self._run_times(unit, kind)
         if unit.checkpoint is not None:
             time = left(unit, kind, time)
+        fails = self._faults.task_failure > 0 and self._rng.random() < self._faults.task_failure
+        if fails:
+            time = round(time * self._rng.random())
         limit = unit.task.timeout
         if limit is not None and time > limit:
             reason = f"it ran longer than {show_duration(limit)}"
             self._push(Failed(at + limit, self._next_seq(), number, attempt, machine, reason, "timeout"))
-            return
-        heappush(self._heap, _finished((at + time, self._next_seq(), number, attempt, machine)))
-
-    def _start_or_fail(self, command: Start) -> None:
-        if self._rng.random() >= self._faults.task_failure:
-            self._start(command)
-            return
-        at, _, unit, attempt, machine = command
-        time = self._run_times(self._state.units[unit], self._state.machines[machine].kind)
-        part = round(time * self._rng.random())
-        self._push(Failed(at + part, self._next_seq(), unit, attempt, machine, "simulated failure"))
+        elif fails:
+            self._push(Failed(at + time, self._next_seq(), number, attempt, machine, "simulated failure"))
+        else:
+            heappush(self._heap, _finished((at + time, self._next_seq(), number, attempt, machine)))
 
     def _push(self, event: Event) -> None:
         heappush(self._heap, event)

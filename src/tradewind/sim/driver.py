@@ -12,8 +12,9 @@ from itertools import count
 from typing import Any
 
 from tradewind.core.handle import Core
+from tradewind.core.log import Sink
 from tradewind.core.state import Phase, State, no_phase
-from tradewind.model.command import Acquire, Admitted, Command, Start, Wake
+from tradewind.model.command import Acquire, Admitted, Start, Wake
 from tradewind.model.event import Closed, Event, Extended, Finished, MachineLost, MachineResized, Submitted, Timer
 from tradewind.model.scenario import Scenario, Submission
 from tradewind.model.units import Time
@@ -23,9 +24,6 @@ from tradewind.sim.cloud import Cloud
 from tradewind.sim.rehearsal import Unfolding
 from tradewind.sim.runtimes import RunTimes, estimated_times, real_times
 from tradewind.sim.traces.provider import Provider
-
-Record = Event | Command
-Sink = Callable[[Record], None]
 
 _PATIENCE = 1_000
 """How many timers at least must go by with no other event before work counts as stuck."""
@@ -94,22 +92,22 @@ class Simulation:
         with _collecting_rarely():
             while heap:
                 event = heappop(heap)
+                at = event[0]
                 if type(event) is not Timer:
-                    before = befores.get(type(event))
-                    if before is not None and not before(event):
+                    if befores and (before := befores.get(type(event))) is not None and not before(event):
                         continue
                     sink(event)
                     idle = 0
-                    quiet_since = event.at
-                elif event.at != due:
+                    quiet_since = at
+                elif at != due:
                     continue  # the core has asked for another since, or has been woken at this instant already
                 else:
                     due = None
                     idle += 1
-                    if idle > _PATIENCE and event.at - quiet_since > self._longest:
+                    if idle > _PATIENCE and at - quiet_since > self._longest:
                         if self._is_stuck():
                             return
-                        idle, quiet_since = 0, event.at
+                        idle, quiet_since = 0, at
                 for command in handle(event):
                     kind = type(command)
                     if kind is Start:
@@ -157,11 +155,8 @@ class Simulation:
 def _collecting_rarely() -> Iterator[None]:
     """The garbage collector has little to find here, and would look through millions of living objects for it."""
     thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
     gc.set_threshold(200_000, 50, 100)
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()

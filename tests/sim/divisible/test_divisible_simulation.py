@@ -75,6 +75,17 @@ def test_a_job_that_cannot_be_in_time_is_told_of() -> None:
     assert lateness(outcome.jobs[0]) > 0
 
 
+def test_a_job_that_never_had_a_slot_is_told_of_when_its_time_is_over() -> None:
+    rest = Spec(10**6, target=300 * SECOND, tenant="ada")
+    busy = Spec(100_000, target=60_000 * SECOND, maximum=1, tenant="bob", balancer="static", priority=1)
+    outcome = simulate(World([SitePlan("a", 1, 100.0, tenants=("bob",))], [(0, busy), (0, rest)], until=1_000 * SECOND))
+    (late,) = [notice for notice in outcome.notices if notice.what == "late"]
+    assert (late.job, outcome.jobs[1].live) == ("job1", 0)
+    assert 300 * SECOND < late.at < 320 * SECOND
+    assert "no speed is known, " in late.because
+    assert "after its target" in late.because
+
+
 def test_tenants_share_slots_by_weight_and_the_first_due_goes_first() -> None:
     jobs = [(0, Spec(10**6, tenant="ada", target=3600 * SECOND, initial=9, maximum=9))]
     jobs += [(0, Spec(10**6, tenant="bob", target=3600 * SECOND, initial=9, maximum=9))]

@@ -32,6 +32,16 @@ def test_a_job_with_time_in_hand_makes_way_and_both_are_in_time() -> None:
     assert urgent.peak > 1  # on slots that the other one had
 
 
+def test_a_job_that_may_have_few_partitions_does_not_wait_until_all_that_are_due_earlier_have_ended() -> None:
+    wide = Spec(60_000, target=20 * MINUTE, initial=SLOTS, maximum=SLOTS)  # 12.5 min on all slots, in time on six
+    narrow = Spec(14_000, target=21 * MINUTE, initial=1, maximum=2)  # almost 12 min on two
+    first, later = ended([(0, wide), (10 * SECOND, narrow)])
+    assert first.due < later.due
+    assert lateness(first) <= 0
+    assert lateness(later) <= 0
+    assert (later.started or 0) < (first.ended or 0)
+
+
 def test_the_originals_rules_keep_slots_until_the_job_ends() -> None:
     long = Spec(72_000, target=60 * MINUTE, initial=SLOTS, maximum=SLOTS, balancer="ruper-original")
     short = Spec(15_000, target=10 * MINUTE, initial=1, maximum=SLOTS, balancer="ruper-original")

@@ -104,9 +104,16 @@ def rebalance(turn: Turn, job: Job, balancer: Balancer, partition: PartitionView
         turn.tell(job, "partitions", f"{more} more, {job.live} live: {outlook(job, turn.now).words}")
     if lateness(job, turn.now) <= 0:
         job.warned = None
-    elif job.warned is None and (is_waiting or job.live + job.queued >= job.maximum):
+    elif is_waiting or job.live + job.queued >= job.maximum:
+        warn(turn, job)
+
+
+def warn(turn: Turn, job: Job) -> None:
+    """Say that a job will miss its target, or has missed it; once, until that looks better again."""
+    if job.warned is None and lateness(job, turn.now) > 0:
         job.warned = turn.now
         turn.tell(job, "late", outlook(job, turn.now).words)
+        turn.book.put_job(job)
 
 
 class Outlook(NamedTuple):
@@ -121,21 +128,31 @@ class Outlook(NamedTuple):
 
 def lateness(job: Job, now: Time) -> Duration:
     """By how much a job will miss its target, as things are; the words for it cost more than the figure."""
-    if job.is_over or job.speeds <= 0 or job.target is None:
+    if job.is_over or job.target is None:
         return 0
     return max(0, now + _time_left(job, now) - (job.since + job.target))
 
 
+def is_short(job: Job, now: Time, part: float) -> bool:
+    """Whether a job will need more than a part of its target, as things are."""
+    return job.target is not None and now + _time_left(job, now) > job.since + round(part * job.target)
+
+
 def _time_left(job: Job, now: Time) -> Duration:
-    """What the measured partitions need, if those that are not measured yet are like them."""
+    """What the measured partitions need, if those that are not measured yet are like them; 0: nothing is known."""
+    if job.speeds <= 0:
+        return 0
     waiting = job.live - job.measured
     return remaining(job, now) * SPEED * SECOND // (job.speeds + waiting * mean_speed(job))
 
 
 def outlook(job: Job, now: Time) -> Outlook:
     """When a job will end, as things are."""
-    if job.is_over or job.speeds <= 0:
-        return Outlook(None, 0, "over" if job.is_over else "no speed is known")
+    if job.is_over:
+        return Outlook(None, 0, "over")
+    if job.speeds <= 0:
+        late = lateness(job, now)
+        return Outlook(None, late, f"no speed is known{f', {show_duration(late)} after its target' if late else ''}")
     time = _time_left(job, now)
     if job.target is None:
         return Outlook(time, 0, f"ends in {show_duration(time)}")

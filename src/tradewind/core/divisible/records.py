@@ -204,6 +204,9 @@ class Wanted(NamedTuple):
     priority: int
     due: Time
     slots: int
+    job: int = -1
+    is_pressed: bool = False
+    """Whether it cannot wait for jobs that are due before it."""
 
 
 @dataclass(slots=True)
@@ -223,7 +226,7 @@ class Pulse:
     dispatched: int = 0
     created: int = 0
     wanted: tuple[Wanted, ...] = ()
-    """Slots that jobs about to be late wait for, as of the last beat; those due first."""
+    """Slots that jobs about to be late wait for, as of the last beat; those that are pressed first."""
 
 
 class Delivery(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tradewind.core.divisible import urgency
 from tradewind.core.divisible.errors import Refused
 from tradewind.core.divisible.records import Job, Partition, Site
 from tradewind.core.divisible.turn import Turn
@@ -75,13 +76,13 @@ def fetch(
 
 
 def _next(turn: Turn, site: Site, *, reduces: bool) -> Job | None:
-    """Of the tenants with work, the one with the fewest slots for its weight; of its jobs, the first."""
+    """Of the tenants with work, the one with the fewest slots for its weight; of its jobs one in need, or the first."""
     names = [name for name in turn.book.waiting_tenants() if not site.tenants or name in site.tenants]
     tenants = [turn.book.tenant(name) for name in names]
     for tenant in sorted(tenants, key=lambda tenant: (tenant.running / tenant.weight, tenant.name)):
         job = turn.book.next_waiting(tenant.name, is_lifo=turn.settings.is_lifo, reduces=reduces)
         if job is not None:
-            return job
+            return urgency.next_pressed(turn, tenant.name, job.spec.priority) or job
     return None
 
 

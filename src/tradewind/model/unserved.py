@@ -1,0 +1,45 @@
+"""Which steps of a program no machine type can run, as far as the program tells before it runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tradewind.model.machine import MachineType
+from tradewind.model.program import Loop, Program, Step
+
+
+class Unserved(NamedTuple):
+    """A step that finds no machine."""
+
+    place: tuple[str, ...]
+    """Where it stands in its file: its id, behind those of the steps that hold it."""
+    step: Step
+    is_certain: bool
+    """Whether the program cannot end without it: it hangs on no condition, and on no list that may be empty."""
+
+
+def unserved(program: Program, machines: Sequence[MachineType]) -> Iterator[Unserved]:
+    """Steps for which there is no machine, those of included programs too."""
+    return _of_body(program, program.steps, machines, (), is_certain=True)
+
+
+def _of_body(
+    program: Program,
+    steps: Sequence[Step],
+    machines: Sequence[MachineType],
+    place: tuple[str, ...],
+    *,
+    is_certain: bool,
+) -> Iterator[Unserved]:
+    for step in steps:
+        here = (*place, step.id)
+        is_sure = is_certain and step.when is True and _has_items(step.loop)
+        if step.action is not None and not any(kind.offers(step.requirement) for kind in machines):
+            yield Unserved(here, step, is_sure)
+        yield from _of_body(program, step.steps, machines, here, is_certain=is_sure)
+        included = program.includes.get(step.include)
+        if included is not None:
+            yield from _of_body(included, included.steps, machines, here, is_certain=is_sure)
+
+
+def _has_items(loop: Loop | None) -> bool:
+    return loop is None or (isinstance(loop.over, list | tuple) and bool(loop.over))
