@@ -18,13 +18,22 @@ from tradewind.formats.load import load_machines
 from tradewind.live.facts import Submit
 from tradewind.live.service import Service, Settings
 from tradewind.live.store.open import open_store
-from tradewind.model.command import Predicted
+from tradewind.model.command import Acquire, Predicted
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import SECOND, seconds
+from tradewind.model.units import SECOND, in_seconds, seconds
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
 
 HERE = Path(__file__).parent
+
+
+class Ending(NamedTuple):
+    """How one job went, in seconds."""
+
+    name: str
+    took: float
+    slack: float
+    """Between its end and its deadline; below zero it was late."""
 
 
 class Outcome(NamedTuple):
@@ -34,6 +43,8 @@ class Outcome(NamedTuple):
     late: int
     cost: float
     predictions: int
+    machines: int
+    endings: tuple[Ending, ...]
 
 
 def job(number: int, deadline: float, unit: float) -> Workflow:
@@ -56,6 +67,7 @@ async def stream(folder: Path, jobs: int, policy: str, deadline: float, spacing:
     """Submit so many jobs, some seconds apart, and wait for their end."""
     meters: list[Meter] = []
     predictions: list[Predicted] = []
+    rented: list[Acquire] = []
 
     def watch(state: State) -> Sink:
         meter = Meter(state.all_pools, state.kinds)
@@ -65,6 +77,8 @@ async def stream(folder: Path, jobs: int, policy: str, deadline: float, spacing:
             meter.observe(record)
             if isinstance(record, Predicted):
                 predictions.append(record)
+            elif isinstance(record, Acquire):
+                rented.append(record)
 
         return sink
 
@@ -83,8 +97,14 @@ async def stream(folder: Path, jobs: int, policy: str, deadline: float, spacing:
         await service.stop()
         store.close()
     figures = summarise(meters[0])
-    done = sum(run.status == "done" for run in meters[0].runs)
-    return Outcome(done, figures["deadline_misses"], figures["cost_total"], len(predictions))
+    runs = meters[0].runs
+    done = sum(run.status == "done" for run in runs)
+    endings = tuple(
+        Ending(run.workflow, in_seconds(run.ended - run.submitted), in_seconds(run.deadline - run.ended))
+        for run in runs
+        if run.ended is not None and run.deadline is not None
+    )
+    return Outcome(done, figures["deadline_misses"], figures["cost_total"], len(predictions), len(rented), endings)
 
 
 def main() -> None:
@@ -97,7 +117,11 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(stream(Path(folder), given.jobs, given.policy, given.deadline, given.spacing, unit=2))
-    print(f"{found.done} of {given.jobs} jobs done, {found.late} late, for {found.cost:g}")  # noqa: T201
+    for name, took, slack in found.endings:
+        print(f"{name}: {took:.1f} s, {abs(slack):.1f} s {'before' if slack >= 0 else 'after'} its deadline")  # noqa: T201
+    print(  # noqa: T201
+        f"{found.done} of {given.jobs} jobs done, {found.late} late, on {found.machines} machines, for {found.cost:g}"
+    )
 
 
 if __name__ == "__main__":

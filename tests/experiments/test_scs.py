@@ -88,7 +88,7 @@ def test_a_decision_is_timed_over_many_classes_and_types() -> None:
     assert len({type.name for type in types}) == 16
     assert len(job_classes(types)) == 100
     for variant in (SCS, PLUS):
-        timing = time_decision(variant, 5, rounds=1)
+        timing = time_decision(variant, 5)
         assert timing.first > timing.turn > 0
 
 
@@ -198,5 +198,11 @@ def test_the_whole_way_at_a_very_small_size(tmp_path: Path) -> None:
     with (tmp_path / "cells.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["policy"] for row in rows} == {variant.label for variant in VARIANTS}
+    with (tmp_path / "causes.csv").open() as file:
+        causes = list(csv.DictReader(file))
+    dear = {(row["tried"], row["policy"]): float(row["value"]) for row in causes if row["figure"] == "cost"}
+    assert len(dear) == 9
+    assert dear["by the minute, without lag", "scs"] < dear["by the hour, with the lag", "scs"]
+    assert any(note.startswith("Cost over 12 cells") for note in found.report.notes)
     assert sum(int(row["late"]) for row in rows if row["policy"] == PLUS.label and float(row["noise"]) == 0) == 0
     assert {GREEDY.label, GAIN.label} <= {row["policy"] for row in rows}

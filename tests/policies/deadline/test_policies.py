@@ -11,7 +11,7 @@ from tradewind.core.log import Record
 from tradewind.core.state import State
 from tradewind.core.work import declared_time
 from tradewind.model.command import Acquire, Charged, Ended, Predicted, Release, Start
-from tradewind.model.event import Extended, Finished, MachineLost, MachineReady, Submitted
+from tradewind.model.event import Extended, Finished, MachineLost, MachineReady, Redated, Submitted
 from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
 from tradewind.model.tenant import Tenant
@@ -241,3 +241,20 @@ def test_another_tenant_may_hold_all_machines_for_a_while(policy: str) -> None:
     records: list[Record] = []
     Simulation(scenario, work, build(policy)).run(records.append)
     assert len(ends(records)) == 2
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_whose_deadline_changes_is_planned_again(policy: str) -> None:
+    """The second task was to run on small; with the new deadline only big is in time, and then nothing is."""
+    state = State((SMALL, BIG), [Tenant("default")], MINUTE, 0, declared_time)
+    core = Core(state, build(policy))
+    records: list[Record] = [*core.handle(Submitted(0, 1, "default", job(3 * HOUR, (30, 10), (40, 12))))]
+    assert rented(records) == [0]
+    (first,) = [record for record in records if isinstance(record, Predicted)]
+    assert first.slack is not None
+    assert first.slack > 0
+    records = [*core.handle(Redated(MINUTE, 2, 0, 65 * MINUTE)), *core.handle(Redated(2 * MINUTE, 3, 0, 20 * MINUTE))]
+    again = [record for record in records if isinstance(record, Predicted)]
+    assert 1 in rented(records)
+    assert again[-1].slack is not None
+    assert again[-1].slack < 0

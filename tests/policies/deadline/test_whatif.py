@@ -1,4 +1,6 @@
-"""Plans that are tried out: which, on which tracks, and that nothing is passed over that would fit."""
+"""Plans that are tried out: which, on which tracks, and that nothing is passed over that would fit or cost less."""
+
+from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,10 +8,12 @@ from hypothesis import strategies as st
 from tradewind.core.machines import Kind
 from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.units import HOUR, MINUTE
-from tradewind.policies.deadline.board import Track
 from tradewind.policies.deadline.demand import JOBS, WINDOW, Recent
+from tradewind.policies.deadline.plans import cheapest_alone, subsets, timings
 from tradewind.policies.deadline.shape import Shape
-from tradewind.policies.deadline.whatif import cheapest_alone, near, subsets, timings
+from tradewind.policies.deadline.track import Track
+from tradewind.policies.deadline.trial import NEW, Option, Trial
+from tradewind.policies.deadline.whatif import first_cheapest, near
 
 PRICES = (1.0, 4.0)
 PAIR = Shape(((30 * MINUTE, 10 * MINUTE), (60 * MINUTE, 16 * MINUTE)), ((), (0,)))
@@ -52,6 +56,53 @@ def test_a_track_without_gap_and_with_a_late_tail_has_no_room(
     latest = due - time
     is_passed_over = found.tail > latest and found.gap + (0 if held else max(0, found.opens - ready)) < time
     assert not (is_passed_over and fits <= latest)
+    if slots == 1 and found.tail > latest:
+        begin = max(ready, found.opens) if held else ready
+        assert not (found.is_taken(begin, time, latest) and fits <= latest)
+
+
+@given(
+    st.lists(st.tuples(reservations, st.booleans(), st.integers(1, 2)), max_size=5),
+    st.integers(0, 60),
+    st.integers(1, 25),
+    st.integers(0, 90),
+    st.sampled_from((0.0, 0.5, 3.0)),
+    st.sampled_from((inf, 4.0, 7.0)),
+)
+def test_the_search_finds_what_looking_at_every_track_finds(
+    boards: list[tuple[list[tuple[int, int]], bool, int]],
+    ready: int,
+    time: int,
+    latest: int,
+    whole: float,
+    limit: float,
+) -> None:
+    tracks = []
+    for asked, held, slots in boards:
+        tracks.append(track(held=held, slots=slots))
+        for unit, (at, takes) in enumerate(asked):
+            begin, lane = tracks[-1].fit(at, takes) if held else tracks[-1].fit_before(at, takes)
+            tracks[-1].reserve(lane, begin, takes, unit)
+    new, plain = 8, 2.0
+    options = []
+    for place, each in enumerate(tracks):
+        begin, lane = each.fit(ready, time) if each.machine else each.fit_before(max(ready, new), time)
+        score = plain + whole * each.more_periods(begin, begin + time)
+        if begin <= latest and score < limit:
+            options.append((score, place, lane, begin))
+    assert first_cheapest(tracks, ready, new, time, latest, plain, whole, limit) == min(options, default=None)
+
+
+def test_what_is_known_of_a_step_holds_for_earlier_dues_as_long_as_it_is_in_time() -> None:
+    begun = Trial([[], []])
+    step = begun.learn((0, 1), 100, Option(1.0, 1, NEW, 0, begin=50, end=70))
+    assert begun.known((0, 1), 80) is step
+    assert begun.known((1,), 70) is step
+    assert begun.known((0,), 80) is None, "it was chosen on another type"
+    assert begun.known((0, 1), 60) is None, "it would be late"
+    assert begun.known((0, 1), 101) is None, "more may be chosen from"
+    nothing = begun.learn((0,), 30, None)
+    assert begun.known((0,), 20) is nothing
 
 
 def test_of_very_many_tracks_those_with_room_are_looked_at() -> None:

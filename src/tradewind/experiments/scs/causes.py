@@ -33,6 +33,10 @@ class Causes:
     """In how many cells SCS is the cheapest of the paper's three, by how machines are paid for."""
     cells: int = 0
     """How many cells that was tried in."""
+    jobs: int = 0
+    """How many jobs the draws have in which SCS was late."""
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Cost over those cells, by how machines are paid for and by policy."""
 
 
 def find_causes(found: Mapping[Experiment, Result], hours: int, seed: int, progress: Progress, workers: int) -> Causes:
@@ -48,13 +52,15 @@ def find_causes(found: Mapping[Experiment, Result], hours: int, seed: int, progr
         counts[variant.label] = sum(result.late for result in again.values())
     table = cells(BASE_VOLUME, patterns=("stable",))
     won: dict[str, int] = {}
+    costs: dict[str, Mapping[str, float]] = {}
     for label, period, lag in BILLED:
         variants = [replace(v, label=f"{v.label}, {label}", period=period, lag=lag) for v in PAPER]
         grid = [Experiment(cell, variant, 0, hours, seed) for cell in table for variant in variants]
         results = _run(grid, progress, workers)
         rows = [[results[Experiment(cell, v, 0, hours, seed)].cost for v in variants] for cell in table]
         won[label] = sum(row[0] < min(row[1:]) for row in rows)
-    return Causes(counts, won, len(table))
+        costs[label] = {v.label: sum(column) for v, column in zip(PAPER, zip(*rows, strict=True), strict=True)}
+    return Causes(counts, won, len(table), sum(found[experiment].jobs for experiment in late), costs)
 
 
 def _run(grid: Iterable[Experiment], progress: Progress, workers: int) -> dict[Experiment, Result]:

@@ -287,6 +287,7 @@ def overhead(study: Study) -> Claim:
     timings = {size: timing.turn for size, timing in study.timings[SCS].items()}
     planned = study.timings.get(PLUS, {})
     sizes = sorted(timings)
+    most = study.timings[SCS][sizes[-1]]
     overall = log10(timings[sizes[-1]] / timings[sizes[0]]) / log10(sizes[-1] / sizes[0])
     growth = [log10(timings[b] / timings[a]) / log10(b / a) for a, b in pairwise(sizes)]
     return Claim(
@@ -298,10 +299,11 @@ def overhead(study: Study) -> Claim:
         max(growth) <= LINEAR,
         f"Processor time of one turn; what it takes to learn of new jobs is left out, as in the paper. Each tenfold"
         f" step has to stay below an exponent of {LINEAR:g}."
+        + (f" With {most.machines:,} machines held the last takes {1000 * most.held:.1f} ms." if most.machines else "")
         + (f" Timed up to {sizes[-1]:,} jobs only." if sizes[-1] < MANY else "")
         + "".join(
             f" SCS+ with {size:,} jobs: {1000 * timing.first / size:.1f} ms to plan each, {1000 * timing.turn:.1f} ms"
-            " for a turn after that."
+            f" for a turn after that, {1000 * timing.held:.1f} with {timing.machines:,} machines held."
             for size, timing in planned.items()
             if size == max(planned)
         ),

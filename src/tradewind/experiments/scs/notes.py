@@ -3,6 +3,7 @@
 from statistics import fmean
 
 from tradewind.experiments.pfa.words import percent
+from tradewind.experiments.scs.causes import Causes
 from tradewind.experiments.scs.extent import FULL, Extent
 from tradewind.experiments.scs.lookup import cells_of, over
 from tradewind.experiments.scs.others import sources
@@ -12,7 +13,7 @@ from tradewind.experiments.scs.settings import PLUS, RIVALS, SCS, VARIANTS
 
 def notes(study: Study, extent: Extent) -> list[str]:
     """All remarks, most telling first."""
-    found = [*(other_workflows(study, source) for source in sources()), ratios(study), READINGS]
+    found = [*(other_workflows(study, source) for source in sources()), ratios(study), billing(study.causes), READINGS]
     if "real" not in sources():
         found.append("Real workflows (WfInstances) were left out: their files are not here.")
     if extent != FULL:
@@ -50,6 +51,18 @@ def ratios(study: Study) -> str:
         f"Weak ratios (times that follow no preference): scs is cheapest in {won} of {len(cells)} cells, scs+ costs"
         f" {percent(min(gaps))} to {percent(max(gaps))} against the best of the others."
     )
+
+
+def billing(causes: Causes) -> str:
+    """What the paper's three cost without what SCS loses by."""
+    if not causes.costs:
+        return ""
+    rows = (
+        f"{billed}: {', '.join(f'{policy} {cost:.1f}' for policy, cost in row.items())}, scs cheapest in"
+        f" {causes.won[billed]}"
+        for billed, row in causes.costs.items()
+    )
+    return f"Cost over {causes.cells} cells (stable, one draw) by how machines are paid for. {'; '.join(rows)}."
 
 
 READINGS = (

@@ -8,17 +8,18 @@ from tradewind.experiments.scs.judge import judge
 from tradewind.experiments.scs.notes import notes
 from tradewind.experiments.scs.progress import Progress
 from tradewind.experiments.scs.run import run_study, steps
-from tradewind.experiments.scs.table import write_table
+from tradewind.experiments.scs.table import write_causes, write_table
 
 
 def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
-    """Run the experiments, judge the claims, draw the figures and write the table; without matplotlib, no figures."""
+    """Run the experiments, judge the claims, draw the figures and write the tables; without matplotlib, no figures."""
     extent = extent or (QUICK if request.is_quick else FULL)
     step = request.steps(steps(extent) + len(NAMES))
     study = run_study(extent, request.seed, step, Progress(request.out / "results.jsonl"), request.workers)
     remarks = notes(study, extent)
-    table = request.out / "cells.csv"
+    table, tried = request.out / "cells.csv", request.out / "causes.csv"
     write_table(study, table)
-    remarks.append(f"All cells, one by one, are in {table.name}.")
+    write_causes(study.causes, tried)
+    remarks.append(f"All cells, one by one, are in {table.name}, what was tried to find causes in {tried.name}.")
     pictures = drawn(lambda: draw_figures(study, request.out, step), remarks)
     return Reproduction(Report("scs", request.seed, judge(study), remarks), tuple(pictures))

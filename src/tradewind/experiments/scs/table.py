@@ -1,10 +1,12 @@
-"""The table of all cells, so that each can be looked up."""
+"""Tables: all cells, so that each can be looked up, and what was tried to find causes."""
 
 import csv
 from pathlib import Path
 
+from tradewind.experiments.scs.causes import Causes
 from tradewind.experiments.scs.lookup import mean_cost, punctual, utilisation
 from tradewind.experiments.scs.run import Study
+from tradewind.experiments.scs.settings import SCS
 
 HEADINGS = (
     "application",
@@ -50,3 +52,17 @@ def write_table(study: Study, path: Path) -> None:
                         round(utilisation(row), 4),
                     )
                 )
+
+
+def write_causes(causes: Causes, path: Path) -> None:
+    """Write why SCS is late and why it is dear: a line for each thing that was tried."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("why", "tried", "policy", "figure", "value", "of"))
+        for label, late in causes.late.items():
+            writer.writerow(("late", label, SCS.label, "late jobs", late, causes.jobs))
+        for billed, row in causes.costs.items():
+            for policy, cost in row.items():
+                writer.writerow(("dear", billed, policy, "cost", round(cost, 4), ""))
+            writer.writerow(("dear", billed, SCS.label, "cells won", causes.won[billed], causes.cells))

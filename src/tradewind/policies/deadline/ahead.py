@@ -28,11 +28,11 @@ def lacking(free: Sequence[Time], tasks: Iterable[Ahead], new: Time) -> int:
     slots = list(free)
     heapify(slots)
     missing = 0
-    for task in sorted(tasks):
-        start = max(slots[0], task.begin) if slots else None
-        if start is None or (start + task.time > task.due and max(new, task.begin) < start):
+    for due, begin, time in sorted(tasks):
+        start = (begin if begin > slots[0] else slots[0]) if slots else None
+        if start is None or (start + time > due and max(new, begin) < start):
             missing += 1
-            heappush(slots, max(new, task.begin) + task.time)
+            heappush(slots, max(new, begin) + time)
         else:
-            heapreplace(slots, start + task.time)
+            heapreplace(slots, start + time)
     return missing

@@ -14,7 +14,8 @@ the paper leaves a choice:
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, cast
 
 from tradewind.model.units import Duration
 from tradewind.policies.deadline.bundle import (
@@ -109,7 +110,9 @@ def reduce_parallelism(network: Network, shape: Shape, choice: Sequence[int], de
 
 def upgrade(network: Network, shape: Shape, choice: list[int], prices: Sequence[float], deadline: Duration) -> bool:
     """Move tasks to faster types until the job ends in time; whether it does."""
-    ladders = [ladder(row) for row in shape.times]
+    if network.makespan <= deadline:
+        return True
+    ladders = ladders_of(shape)
     batch = max(1, len(ladders) // _BATCHES)
     while network.makespan > deadline:
         critical = network.critical()
@@ -139,14 +142,22 @@ class Step(NamedTuple):
     """By how much it costs more."""
 
 
+def ladders_of(shape: Shape) -> Sequence[Mapping[int, int]]:
+    """The ladder of each task, worked out once."""
+    if "ladders" not in shape.memory:
+        shape.memory["ladders"] = tuple(map(ladder, shape.times))
+    return cast("Sequence[Mapping[int, int]]", shape.memory["ladders"])
+
+
 def ladder(times: Sequence[Duration]) -> dict[int, int]:
-    """For each machine type the next faster one."""
+    """For each machine type the next faster one; of equals the last."""
     able = sorted((kind for kind, time in enumerate(times) if time < NEVER), key=lambda kind: (times[kind], kind))
     following: dict[int, int] = {}
-    for place, kind in enumerate(able):
-        faster = [each for each in able[:place] if times[each] < times[kind]]
-        if faster:
-            following[kind] = faster[-1]
+    for faster, kind in pairwise(able):
+        if times[faster] < times[kind]:
+            following[kind] = faster
+        elif faster in following:
+            following[kind] = following[faster]
     return following
 
 

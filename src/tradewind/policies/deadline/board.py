@@ -5,163 +5,12 @@ on it; `ByBoard` then starts each unit on its track. Reservations are estimates:
 and only their order binds.
 """
 
-from bisect import insort
 from collections.abc import Collection, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from tradewind.model.units import Duration, Time
+from tradewind.policies.deadline.track import Reservation, Track
 from tradewind.policies.protocol import Kind, Machine, Place, Pool, Run, Unit, View
-
-
-class Reservation(NamedTuple):
-    """A slot of a track is meant for a unit."""
-
-    begin: Time
-    end: Time
-    unit: int
-
-
-class Track:
-    """A machine, held or to be acquired, and what is to run in each of its slots."""
-
-    __slots__ = (
-        "acquire",
-        "floor",
-        "gap",
-        "kind",
-        "lag",
-        "lanes",
-        "last",
-        "machine",
-        "minimum",
-        "opens",
-        "paid_until",
-        "period",
-        "tail",
-    )
-
-    def __init__(self, kind: Kind, acquire: Time) -> None:
-        type = kind.type
-        self.kind = kind
-        self.lag = type.boot.mean
-        self.period = type.billing.period
-        self.minimum = self.period * max(1, -(-type.billing.minimum // self.period))
-        self.machine: int | None = None
-        """Its number once it is held."""
-        self.acquire = acquire
-        """When to ask for it; while it is not held, work that comes earlier may still bring this forward."""
-        self.opens = acquire + self.lag
-        """When it can work."""
-        self.paid_until = acquire + self.minimum
-        self.lanes: list[list[Reservation]] = [[] for _ in range(type.slots)]
-        self.last: Time = 0
-        """When the last reservation ends."""
-        self.tail: Time = 0
-        """From when on some slot is free for good."""
-        self.gap: Duration = 0
-        """No gap before that is longer; a machine that is not held may open earlier."""
-        self.floor: Time = 0
-        """Gaps before that are past."""
-
-    def copy(self) -> "Track":
-        """The same track, to try things on."""
-        other = Track.__new__(Track)
-        other.kind, other.lag, other.period, other.minimum = self.kind, self.lag, self.period, self.minimum
-        other.machine, other.acquire, other.opens = self.machine, self.acquire, self.opens
-        other.paid_until, other.last, other.floor = self.paid_until, self.last, self.floor
-        other.tail, other.gap = self.tail, self.gap
-        other.lanes = [lane.copy() for lane in self.lanes]
-        return other
-
-    def become(self, other: "Track") -> None:
-        """Take over what was tried on a copy."""
-        self.acquire, self.opens, self.paid_until = other.acquire, other.opens, other.paid_until
-        self.last, self.lanes, self.tail, self.gap = other.last, other.lanes, other.tail, other.gap
-
-    def more_periods(self, begin: Time, end: Time) -> int:
-        """How many more periods are paid if something runs here from one time to another."""
-        if self.machine is None and begin < self.opens:
-            held = (self.paid_until - self.acquire) // self.period
-            span = max(end, self.last) - begin + self.lag
-            return max(-(-span // self.period), self.minimum // self.period) - held
-        return -(-(end - self.paid_until) // self.period) if end > self.paid_until else 0
-
-    def fit(self, ready: Time, time: Duration) -> tuple[Time, int]:
-        """The earliest begin of a gap for a unit, not before the track opens, and in which lane."""
-        begin = ready if ready > self.opens else self.opens
-        best, where = _fit(self.lanes[0], begin, time), 0
-        for number in range(1, len(self.lanes)):
-            found = _fit(self.lanes[number], begin, time)
-            if found < best:
-                best, where = found, number
-        return best, where
-
-    def fit_before(self, ready: Time, time: Duration) -> tuple[Time, int]:
-        """The same, where a track that is not held yet may open earlier."""
-        best, where = _fit(self.lanes[0], ready, time), 0
-        for number in range(1, len(self.lanes)):
-            found = _fit(self.lanes[number], ready, time)
-            if found < best:
-                best, where = found, number
-        return best, where
-
-    def reserve(self, lane: int, begin: Time, time: Duration, unit: int) -> None:
-        """A slot is meant for a unit from now on."""
-        slots = self.lanes[lane]
-        before = slots[-1].end if slots else max(self.floor, self.opens)
-        if begin > before:
-            self.gap = max(self.gap, begin - before)
-        elif slots and begin < slots[0].begin:
-            self.gap = max(self.gap, slots[0].begin - begin - time)
-        insort(slots, Reservation(begin, begin + time, unit))
-        self.last = max(self.last, begin + time)
-        self.tail = self.last if len(self.lanes) == 1 else self._tail()
-        if self.machine is None and begin < self.opens:
-            self.opens, self.acquire = begin, begin - self.lag
-            self.paid_until = self.acquire + self.minimum
-        self._pay()
-
-    def retime(self) -> None:
-        """Open as late as what is reserved allows; for tracks that are not held."""
-        begin = min((lane[0].begin for lane in self.lanes if lane), default=self.opens)
-        self.opens, self.acquire = begin, begin - self.lag
-        self.measure(begin)
-        self.paid_until = self.acquire + self.minimum
-        self._pay()
-
-    def measure(self, floor: Time) -> None:
-        """Find the ends and the longest gap of what is reserved, from a time on."""
-        self.floor = floor
-        self.last = max((lane[-1].end for lane in self.lanes if lane), default=0)
-        self.tail = self._tail()
-        self.gap = 0
-        for lane in self.lanes:
-            after = floor
-            for reserved in lane:
-                self.gap = max(self.gap, reserved.begin - after)
-                after = reserved.end
-
-    def _tail(self) -> Time:
-        return min(lane[-1].end if lane else 0 for lane in self.lanes)
-
-    def _pay(self) -> None:
-        if self.last > self.paid_until:
-            self.paid_until += -(-(self.last - self.paid_until) // self.period) * self.period
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is reserved."""
-        return not any(self.lanes)
-
-
-def _fit(lane: Sequence[Reservation], begin: Time, time: Duration) -> Time:
-    for reserved in lane:
-        if reserved.begin >= begin + time:
-            break
-        if reserved.end > begin:
-            begin = reserved.end
-    return begin
 
 
 class Board:
@@ -274,21 +123,21 @@ class Board:
                 unit = view.unit(reserved.unit)
                 if unit is None or unit.is_ended:
                     self.of_unit.pop(reserved.unit, None)
-                elif unit.machine is not None:
+                elif unit.machine is None:
+                    later.append(reserved)
+                else:
                     after = max(now, unit.started + view.estimate(unit, track.kind))
                     kept.append(Reservation(unit.started, after, reserved.unit))
-                else:
-                    later.append(reserved)
-            for begin, end, unit_number in later:
-                if begin >= after:
-                    kept.append(Reservation(begin, end, unit_number))
-                    after = end
-                else:
-                    kept.append(Reservation(after, after + end - begin, unit_number))
-                    after += end - begin
+            began = len(kept)
+            for place, (begin, end, unit_number) in enumerate(later):
+                if begin >= after:  # and so is the rest
+                    kept += later[place:]
+                    break
+                kept.append(Reservation(after, after + end - begin, unit_number))
+                after += end - begin
             track.lanes[number] = kept
             if kept:  # until its first unit should have begun, or ended, nothing changes by itself
-                heappush(self._looks, (kept[0].begin if len(later) == len(kept) else kept[0].end, machine.id))
+                heappush(self._looks, (kept[0].end if began else kept[0].begin, machine.id))
         track.measure(floor)
         track.paid_until = machine.paid_until
         track.paid_until += max(0, track.more_periods(track.opens, track.last)) * track.period

@@ -18,6 +18,12 @@ def preferred(times: Sequence[Duration], prices: Sequence[float]) -> int:
     return min(able, key=lambda kind: (times[kind] * prices[kind], times[kind], kind))
 
 
+def by_preference(times: Sequence[Duration], prices: Sequence[float]) -> Sequence[int]:
+    """The machine types that can run a task, the one on which it costs least first."""
+    able = [kind for kind, time in enumerate(times) if time < NEVER]
+    return sorted(able, key=lambda kind: (times[kind] * prices[kind], times[kind], kind))
+
+
 def cost(time: Duration, price: float) -> float:
     """What running so long costs at a price per hour, as if time could be bought by the moment."""
     return time * price / HOUR

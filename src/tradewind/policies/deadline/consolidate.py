@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tradewind.model.units import Time
 from tradewind.policies.deadline.job import Wanted
 from tradewind.policies.deadline.load import LoadVector, density
+from tradewind.policies.deadline.peak import Peak
 
 
 def consolidate(
@@ -21,38 +22,30 @@ def consolidate(
     until: Time,
 ) -> list[tuple[Wanted, int]]:
     """Moves of tasks to other types; queues (earliest deadline first) and loads are changed accordingly."""
+    peaks = [Peak(*each, now, until) for each in zip(loads, machines, slots, strict=True)]
     moves: list[tuple[Wanted, int]] = []
     for short, queue in enumerate(queues):
-        while queue and loads[short].machines(now, until, slots[short]) > machines[short]:
-            task = queue[0]
-            spare = _spare(task, short, loads, machines, slots, now, until)
+        moved = 0
+        while moved < len(queue) and peaks[short].is_short():
+            task = queue[moved]
+            spare = _spare(task, short, peaks, now)
             if spare is None:
                 break
-            queue.pop(0)
+            moved += 1
             begin = max(now, task.begin)
-            loads[short].remove(begin, task.due, min(1.0, density(task.time, begin, task.due)))
+            peaks[short].remove(begin, task.due, min(1.0, density(task.time, begin, task.due)))
             moves.append((task, spare))
+        del queue[:moved]
     return moves
 
 
-def _spare(
-    task: Wanted,
-    short: int,
-    loads: Sequence[LoadVector],
-    machines: Sequence[int],
-    slots: Sequence[int],
-    now: Time,
-    until: Time,
-) -> int | None:
+def _spare(task: Wanted, short: int, peaks: Sequence[Peak], now: Time) -> int | None:
     """A type with spare time for a task, which then counts among its load."""
     begin = max(now, task.begin)
-    for kind, load in enumerate(loads):
+    for kind, peak in enumerate(peaks):
         share = density(task.times[kind], begin, task.due)
-        if kind == short or share > 1 or not machines[kind]:
+        if kind == short or share > 1 or not peak.machines:
             continue
-        if load.machines(now, until, slots[kind]) <= machines[kind]:
-            load.add(begin, task.due, share)
-            if load.machines(now, until, slots[kind]) <= machines[kind]:
-                return kind
-            load.remove(begin, task.due, share)
+        if peak.takes(begin, task.due, share):
+            return kind
     return None

@@ -7,9 +7,9 @@ from typing import cast
 
 from tradewind.model.units import HOUR, MINUTE, Duration, Time
 from tradewind.policies.deadline.assign import upgrade
-from tradewind.policies.deadline.bundle import preferred
+from tradewind.policies.deadline.bundle import by_preference
 from tradewind.policies.deadline.network import Network
-from tradewind.policies.deadline.shape import NEVER, Shape
+from tradewind.policies.deadline.shape import NEVER, Shape, makespan
 
 WINDOW: Duration = 4 * HOUR
 """How far back work counts at most."""
@@ -84,21 +84,44 @@ def cheapest_plan(
     """Time and machine type of each task if a job ran by itself, as cheaply as its time allows."""
     key = ("cheapest", available)
     if key not in shape.memory:
-        choice = [preferred(row, prices) for row in shape.times]
-        network = Network([row[kind] for row, kind in zip(shape.times, choice, strict=True)], shape.parents)
-        upgrade(network, shape, choice, prices, available)
-        shape.memory[key] = (tuple(network.times), tuple(choice))
+        shape.memory[key] = _cheapest_plan(shape, prices, available)
     return cast("tuple[Sequence[Duration], Sequence[int]]", shape.memory[key])
+
+
+def _cheapest_plan(
+    shape: Shape, prices: Sequence[float], available: Duration
+) -> tuple[Sequence[Duration], Sequence[int]]:
+    choice = [row[0] for row in by_cost(shape, prices)]
+    network = Network([row[kind] for row, kind in zip(shape.times, choice, strict=True)], shape.parents)
+    upgrade(network, shape, choice, prices, available)
+    return tuple(network.times), tuple(choice)
+
+
+def by_cost(shape: Shape, prices: Sequence[float]) -> Sequence[Sequence[int]]:
+    """For each task the machine types that can run it, the preferred one first, worked out once."""
+    if "by cost" not in shape.memory:
+        shape.memory["by cost"] = tuple(by_preference(row, prices) for row in shape.times)
+    return cast("Sequence[Sequence[int]]", shape.memory["by cost"])
 
 
 def cheapest_times(
     shape: Shape, prices: Sequence[float], kinds: tuple[int, ...], available: Duration
 ) -> Sequence[Duration] | None:
     """The time of each task if a job ran by itself on some machine types, as cheaply as it can; None if too slow."""
-    rows = tuple(tuple(time if kind in kinds else NEVER for kind, time in enumerate(row)) for row in shape.times)
-    if any(min(row) >= NEVER for row in rows):
-        return None
-    part = Shape(rows, shape.parents)
-    choice = [preferred(row, prices) for row in rows]
-    network = Network([row[kind] for row, kind in zip(rows, choice, strict=True)], shape.parents)
-    return tuple(network.times) if upgrade(network, part, choice, prices, available) else None
+    key = ("preferred", kinds)
+    if key not in shape.memory:
+        shape.memory[key] = _preferred_times(shape, prices, kinds)
+    longest, times = cast("tuple[Duration, tuple[Duration, ...]]", shape.memory[key])
+    if longest <= available:
+        return times
+    part = shape.part(kinds)
+    return _cheapest_plan(part, prices, available)[0] if part.tightest <= available else None
+
+
+def _preferred_times(
+    shape: Shape, prices: Sequence[float], kinds: tuple[int, ...]
+) -> tuple[Duration, tuple[Duration, ...]]:
+    """The times of all tasks on those of some machine types that they prefer, and their makespan."""
+    choice = [next((kind for kind in row if kind in kinds), None) for row in by_cost(shape, prices)]
+    times = tuple(NEVER if kind is None else row[kind] for row, kind in zip(shape.times, choice, strict=True))
+    return makespan(times, shape.parents), times

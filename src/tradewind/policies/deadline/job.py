@@ -35,13 +35,15 @@ class Wanted(NamedTuple):
 class Job:
     """A run on its way to its deadline."""
 
-    __slots__ = ("deadline", "finish", "is_late", "run", "shape", "size", "wanted")
+    __slots__ = ("deadline", "finish", "given", "is_late", "run", "shape", "size", "wanted")
 
     def __init__(self, run: Run, shape: Shape, deadline: Time) -> None:
         self.run = run
         self.shape = shape
         self.size = len(run.units)
         self.deadline = deadline
+        self.given = run.deadline
+        """What its run names, if anything."""
         self.wanted: list[Wanted] = []
         """What has not started yet, in order of when it may."""
         self.finish: Time = 0

@@ -51,7 +51,12 @@ class LoadVector:
 
     def machines(self, begin: Time, end: Time, slots: int = 1) -> int:
         """How many machines are needed from one time until before another."""
-        return ceil(self.peak(begin, end) / slots - _ALMOST)
+        return enough(self.peak(begin, end), slots)
+
+
+def enough(load: float, slots: int) -> int:
+    """How many machines carry a load."""
+    return ceil(load / slots - _ALMOST)
 
 
 def density(time: Duration, begin: Time, end: Time) -> float:

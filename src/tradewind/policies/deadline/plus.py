@@ -8,16 +8,19 @@ enough for all that follow it to run on their fastest types. Where reality stray
 is planned again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from tradewind.model.units import Duration
+from tradewind.model.units import Duration, Time
 from tradewind.policies.deadline.board import Board, ByBoard
 from tradewind.policies.deadline.demand import Demand
+from tradewind.policies.deadline.quotes import Quotes
 from tradewind.policies.deadline.release import acquire_due, return_idle
 from tradewind.policies.deadline.shape import Shape, Shapes, rates
-from tradewind.policies.deadline.whatif import Quotes, Trial, WhatIf
+from tradewind.policies.deadline.track import Track
+from tradewind.policies.deadline.trial import Trial
+from tradewind.policies.deadline.whatif import WhatIf
 from tradewind.policies.protocol import Foresee, Offer, Policy, Pool, Run, Scaling, View
 
 
@@ -58,6 +61,8 @@ class Plus:
         """By tenant."""
         self._known: dict[int, Shape] = {}
         """The classes of the runs that are on the board."""
+        self._deadlines: dict[int, Time | None] = {}
+        """What they were planned for."""
 
     def scale(self, view: View) -> Iterator[Scaling]:
         """Plan what has come, rent what is due, return what nobody needs."""
@@ -72,7 +77,9 @@ class Plus:
                 fresh = [
                     run
                     for run in pool.runs.values()
-                    if run.id not in self._planned or (run.id in touched and self._has_strayed(board, run))
+                    if run.id not in self._planned
+                    or run.deadline != self._deadlines[run.id]
+                    or (run.id in touched and self._has_strayed(board, run))
                 ]
                 foreseen = [each for run in fresh if (each := self._plan(view, pool, board, run)) is not None]
             yield from foreseen
@@ -85,7 +92,7 @@ class Plus:
         if len(self._planned) > sum(len(pool.runs) for pool in view.pools()):
             runs = {number for pool in view.pools() for number in pool.runs}
             for number in self._planned.keys() - runs:
-                del self._planned[number], self._known[number]
+                del self._planned[number], self._known[number], self._deadlines[number]
 
     def _has_strayed(self, board: Board, run: Run) -> bool:
         """Whether a run is no longer planned as a whole, or so late that what follows cannot make up for it."""
@@ -112,39 +119,44 @@ class Plus:
         kept = round(self._parameters.margin * max(0, deadline - view.now - self._lag))
         tries = WhatIf(view, board, run, shape, quotes)
         best = tries.best(deadline - kept) or (tries.best(deadline) if kept else None) or tries.hurried()
-        self._known[run.id] = shape
+        was_late = self._planned.get(run.id) if self._deadlines.get(run.id) == run.deadline else None
+        self._known[run.id], self._deadlines[run.id] = shape, run.deadline
         if best is None:
             self._waiting.add(run.id)
             self._planned.setdefault(run.id, None)
             return None
-        self._keep(board, run, best)
+        _keep(board, run, best, tries.tracks)
         demand.use(view.now, _work(best, len(view.kinds)))
         running = (board.end_of(unit.id) for unit in run.units if unit.machine is not None)
         ends = chain((put.begin + put.time for put in best.puts), (end for end in running if end is not None))
         finish = max(ends, default=view.now)
         is_late = None if run.deadline is None else finish > run.deadline
-        was_late = self._planned.get(run.id)
         self._planned[run.id] = is_late
         if is_late is None or is_late == was_late:
             return None
         return Foresee(run, finish, "as fast as can be" if is_late else "as planned")
 
-    def _keep(self, board: Board, run: Run, trial: Trial) -> None:
-        """Put a trial into force."""
-        for original, copy in trial.copies.values():
-            original.become(copy)
-            board.write(original)
-        for track in trial.new:
-            board.add(track)
-        for put in trial.puts:
-            real, _ = trial.copies.get(id(put.track), (put.track, put.track))
-            board.of_unit[run.units[put.place].id] = real
+
+def _keep(board: Board, run: Run, plan: Trial, begun: Sequence[Sequence[Track]]) -> None:
+    """Put a plan into force, given the tracks it was begun on."""
+    for put in plan.puts:
+        there, tried = begun[put.kind], plan.tracks[put.kind]
+        board.of_unit[run.units[put.place].id] = (there if put.track < len(there) else tried)[put.track]
+    for there, tried in zip(begun, plan.tracks, strict=True):
+        if tried is not there:
+            new = tried[len(there) :]
+            for track, copy in zip(there, tried, strict=False):
+                if copy is not track:
+                    track.become(copy)
+                    board.write(track)
+            for track in new:
+                board.add(track)
 
 
-def _work(trial: Trial, kinds: int) -> list[Duration]:
+def _work(plan: Trial, kinds: int) -> list[Duration]:
     work = [0] * kinds
-    for put in trial.puts:
-        work[put.track.kind.index] += put.time
+    for put in plan.puts:
+        work[put.kind] += put.time
     return work
 
 

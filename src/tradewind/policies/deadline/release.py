@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from tradewind.model.units import Duration, show_duration
-from tradewind.policies.deadline.board import Board, Track
+from tradewind.policies.deadline.board import Board
+from tradewind.policies.deadline.track import Track
 from tradewind.policies.parts.returning import expiring
 from tradewind.policies.protocol import Pool, Rent, Return, Scaling, View
 

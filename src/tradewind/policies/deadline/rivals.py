@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from tradewind.model.units import Duration, Time
-from tradewind.policies.deadline.board import Board, ByBoard, Track
+from tradewind.policies.deadline.board import Board, ByBoard
 from tradewind.policies.deadline.release import acquire_due, return_idle
 from tradewind.policies.deadline.shape import NEVER, Shape, Shapes, rates
+from tradewind.policies.deadline.track import Track
 from tradewind.policies.protocol import Foresee, Run, Scaling, View
 
 Reading: TypeAlias = Literal["reserve", "queue"]
@@ -50,7 +51,8 @@ class Rival(ABC):
         self._patience = parameters.patience
         self._placer = placer
         self._shapes = Shapes()
-        self._planned: set[int] = set()
+        self._planned: dict[int, Time | None] = {}
+        """Runs that are on the board, and for which deadline."""
         self._waiting: set[int] = set()
         """Runs for which no machine was to be had."""
         self._prices: tuple[float, ...] = ()
@@ -69,13 +71,24 @@ class Rival(ABC):
                 fresh = [
                     run
                     for run in pool.runs.values()
-                    if run.id not in self._planned or (run.id in touched and board.lacks(run))
+                    if self._is_new(board, run) or (run.id in touched and board.lacks(run))
                 ]
                 foreseen = [self._plan(view, board, run) for run in fresh]
             yield from (each for each in foreseen if each is not None)
             yield from acquire_due(view, pool, board, view.interval)
             yield from return_idle(view, pool, board)
-        self._planned = {number for pool in view.pools() for number in pool.runs}
+        self._planned = {number: run.deadline for pool in view.pools() for number, run in pool.runs.items()}
+
+    def _is_new(self, board: Board, run: Run) -> bool:
+        """Whether a run has not been planned yet, or for another deadline, and then begins anew."""
+        if run.id not in self._planned:
+            return True
+        if self._planned[run.id] == run.deadline:
+            return False
+        for unit in run.units:
+            if unit.machine is None:
+                board.drop(unit.id)
+        return True
 
     @abstractmethod
     def targets(self, shape: Shape, begin: Time, deadline: Time) -> list[Target]:

@@ -77,6 +77,9 @@ class Scs:
                 shape = self._shapes.of(view, run)
                 deadline = deadline_of(run, shape, self._prices, self._lag, self._patience)
                 job = self._jobs[run.id] = Job(run, shape, deadline)
+            elif job.given != run.deadline:
+                job.given, job.is_late = run.deadline, None
+                job.deadline = deadline_of(run, job.shape, self._prices, self._lag, self._patience)
             elif run.id not in freed:
                 continue
             plan(view, job, self._shapes, self._prices, self._lag)
@@ -105,12 +108,14 @@ class Scs:
     def _queues(self, pool: Pool, until: Time) -> list[list[Wanted]]:
         """What is to begin soon, by machine type, earliest deadline first; consolidated tasks on their new type."""
         queues: list[list[Wanted]] = [[] for _ in pool.fleets]
+        order_of = self._orders.of
         for number in pool.runs:
             for each in self._jobs[number].wanted:
                 if each.begin >= until:
                     break
-                if each.unit.machine is None and not each.unit.is_ended:
-                    order = self._orders.of(each.unit)
+                unit = each.unit
+                if unit.machine is None and not unit.is_ended:
+                    order = order_of(unit)
                     kind = each.kind if order is None else order.kind
                     queues[kind].append(each if kind == each.kind else each._replace(kind=kind, time=each.times[kind]))
         for queue in queues:
@@ -120,9 +125,10 @@ class Scs:
     def _load(self, view: View, fleet: Fleet, queue: list[Wanted]) -> LoadVector:
         load = LoadVector()
         now = view.now
-        for each in queue:
-            begin = max(now, each.begin)
-            load.add(begin, each.due, min(1.0, density(each.time, begin, each.due)))
+        for _, _, begin, due, time, _, _ in queue:
+            since = begin if begin > now else now
+            share = density(time, since, due)
+            load.add(since, due, share if share < 1.0 else 1.0)
         for machine in fleet.machines.values():
             for unit in machine.running.values():
                 load.add(now, unit.started + view.estimate(unit, fleet.kind), 1.0)
@@ -138,7 +144,8 @@ class Scs:
             free = slots_free(view, fleet)
             new = view.now + kind.type.boot.mean
             fresh = max(0, needed - held)
-            tasks = [Ahead(each.due, max(view.now, each.begin), each.time) for each in queue]
+            now = view.now
+            tasks = [Ahead(due, begin if begin > now else now, time) for _, _, begin, due, time, _, _ in queue]
             slots = kind.type.slots
             more = fresh - (-lacking([*free, *[new] * (fresh * slots)], tasks, new) // slots)
         if more:

@@ -46,10 +46,19 @@ class Shape:
         """For each task the longest way from its end to the end of the job, with every task on its fastest type."""
         return tuple(longest_tails(self.fastest, self.children))
 
-    @property
+    @cached_property
     def tightest(self) -> Duration:
         """The makespan with every task on its fastest type."""
         return max((time + tail for time, tail in zip(self.fastest, self.tails, strict=True)), default=0)
+
+    def part(self, kinds: tuple[int, ...]) -> "Shape":
+        """The same class where its tasks may run on some machine types only."""
+        key = ("part", kinds)
+        found = self.memory.get(key)
+        if not isinstance(found, Shape):
+            rows = tuple(tuple(time if kind in kinds else NEVER for kind, time in enumerate(row)) for row in self.times)
+            found = self.memory[key] = Shape(rows, self.parents)
+        return found
 
 
 def reversed_links(parents: Sequence[Sequence[int]]) -> Links:

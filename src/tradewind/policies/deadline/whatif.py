@@ -1,103 +1,28 @@
 """What-if: plans of one job, tried out on copies of the tracks that are there, and priced by what they add to the bill.
 
-What an option adds depends on whether spare paid time will be of use to others. With a chance `u` that it will, opening
-n periods at price p for work that takes a share t of one adds (1-u) n p + u t p: whole periods where little comes,
-plain time x price where machines are never idle. Each type's `u` follows the work that has come of late.
-
-Tasks are put one by one where each adds least, within windows. Windows made for the cheapest types leave no time for a
-task whose type is short of machines to run on a slower one, so plans are tried with windows made for fewer types too.
+Tasks are put one by one where each adds least (`quotes`), within the windows of several plans (`plans`). Most of the
+work is to look through the tracks of a machine type, so nothing is looked at that cannot win: types are tried from the
+cheapest on, up to the one whose plain time x price is more than what has been found, and tracks of a type until one
+adds no more than that.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from heapq import nsmallest
-from operator import mul
-from typing import NamedTuple, cast
+from math import inf, nextafter
 
-from tradewind.model.units import HOUR, MINUTE, Duration, Time
-from tradewind.policies.deadline.board import Board, Track
-from tradewind.policies.deadline.demand import cheapest_times, useful
-from tradewind.policies.deadline.shape import NEVER, Shape, longest_tails
-from tradewind.policies.deadline.windows import spread
-from tradewind.policies.protocol import Kind, Run, View
+from tradewind.model.units import MINUTE, Duration, Time
+from tradewind.policies.deadline.board import Board
+from tradewind.policies.deadline.plans import cheapest_alone, fastest_ways, window_ends
+from tradewind.policies.deadline.quotes import Quotes
+from tradewind.policies.deadline.shape import NEVER, Shape
+from tradewind.policies.deadline.track import Track
+from tradewind.policies.deadline.trial import NEW, Option, Trial
+from tradewind.policies.protocol import Run, View
 
-_DOUBT = 0.3
-"""Load, in machines, that has to be left over before another machine counts as kept busy by what comes."""
-_SPARE = 1.3
-"""What work on such a machine costs, as a multiple of time x price, for no machine is always at work."""
-_PLANS = 12
-"""So many different plans are tried at most; with four machine types there are no more."""
-_ALONE = 4
-"""So many machine types are tried by themselves."""
 _NEAR = 256
 """Of each machine type so many tracks are looked at for a job at most."""
-
-
-class Put(NamedTuple):
-    """A task on a track of a trial."""
-
-    place: int
-    track: Track
-    lane: int
-    begin: Time
-    time: Duration
-
-
-class Trial:
-    """A plan of one job, tried out on copies of the tracks."""
-
-    def __init__(self, tracks: Sequence[Sequence[Track]]) -> None:
-        self.tracks = list(tracks)
-        """By machine type; those of the board until they are written on, then new ones."""
-        self.copies: dict[int, tuple[Track, Track]] = {}
-        """Tracks of the board and their copies, by the identity of the latter."""
-        self.new: list[Track] = []
-        self.puts: list[Put] = []
-        self.cost = 0.0
-
-    def touch(self, kind: int, place: int) -> Track:
-        """A track to write on."""
-        track = self.tracks[kind][place]
-        if id(track) in self.copies or track in self.new:
-            return track
-        copy = track.copy()
-        self.copies[id(copy)] = (track, copy)
-        tracks = list(self.tracks[kind])
-        tracks[place] = copy
-        self.tracks[kind] = tracks
-        return copy
-
-    def open(self, track: Track) -> Track:
-        """A track that is not on the board."""
-        self.new.append(track)
-        self.tracks[track.kind.index] = [*self.tracks[track.kind.index], track]
-        return track
-
-
-class Quotes:
-    """What paid time of each machine type is worth at the moment."""
-
-    def __init__(self, kinds: Sequence[Kind], prices: Sequence[float], loads: Sequence[float]) -> None:
-        self.prices = tuple(prices)
-        """Of an hour in one slot."""
-        self.loads = loads
-        """How many machines of each type the work of late keeps busy."""
-        self.chances = [useful(load) for load in loads]
-        self.rates = [price * kind.type.slots / HOUR for price, kind in zip(prices, kinds, strict=True)]
-        """Of a microsecond of a whole machine."""
-
-    def opening(self, kind: Kind, tracks: int, time: Duration) -> float:
-        """What a new machine adds to the bill for a task that takes so long, where so many of its type are there."""
-        type = kind.type
-        chance = self.chances[kind.index]
-        price = self.rates[kind.index]
-        plain = chance * price * time
-        if tracks < round(self.loads[kind.index] - _DOUBT):  # work enough comes to keep one more busy for hours
-            return plain * _SPARE
-        lag = type.boot.mean
-        idle = chance if tracks else chance * (1 - chance)
-        periods = -(-(lag + time) // type.billing.period)
-        return plain + idle * price * lag + (1 - chance) * price * type.billing.period * periods
+_NEARLY = 1 + 1e-9
+"""Sums of the same terms in another order stray by less than this."""
 
 
 class WhatIf:
@@ -108,13 +33,24 @@ class WhatIf:
         self._run = run
         self._shape = shape
         self._quotes = quotes
-        self._lag = max(kind.type.boot.mean for kind in view.kinds)
+        self._every = tuple(range(len(view.kinds)))
+        self._new = [view.now + kind.type.boot.mean for kind in view.kinds]
+        """When machines that are asked for now can work."""
         self._room = [board.room(view, kind) for kind in view.kinds]
         self._counts = [len(tracks) for tracks in board.tracks]
         latest = (run.deadline or NEVER) - min(shape.fastest, default=0)
-        self._tracks = [near(tracks, latest) for tracks in board.tracks]
+        self.tracks = [near(tracks, latest) for tracks in board.tracks]
+        """By machine type, those of the board that are looked at."""
+        self._root = Trial(self.tracks)
+        self._left = [not unit.is_ended and unit.machine is None for unit in run.units]
+        self._ranked = [self._rank(place) if is_left else [] for place, is_left in enumerate(self._left)]
+        """For each task the machine types and what it adds there at least, the least first."""
         self._rest = self._least_costs()
         """For each task, the least that it and all that come after it in order can add to the bill."""
+        self._heads = self._earliest()
+        """When each task can begin at the earliest."""
+        self._openings: list[list[tuple[float, int, Duration]]] = [[] for _ in run.units]
+        """For each task what new machines of each type add, once that has been asked for."""
 
     def best(self, deadline: Time) -> Trial | None:
         """The plan that adds least to the bill; None if none is in time."""
@@ -123,44 +59,71 @@ class WhatIf:
             best = self._try(kinds, due, NEVER if best is None else best.cost) or best
         return best
 
+    def hurried(self) -> Trial | None:
+        """A plan in which each task ends soon; None if no machine is to be had for one of them."""
+        return self._try(self._every, [NEVER] * len(self._left), NEVER, hurry=True)
+
     def _plans(self, deadline: Time) -> Iterator[tuple[tuple[int, ...], Sequence[Time]]]:
         """On which machine types tasks may run, and by when each of them has to end: the plans that are tried."""
-        every = tuple(range(len(self._view.kinds)))
-        begin = self._view.now + self._lag
-        is_whole = not any(unit.is_ended or unit.machine is not None for unit in self._run.units)
-        if is_whole and begin < deadline:
-            for times in timings(self._shape, self._quotes.prices, (deadline - begin) // MINUTE * MINUTE):
-                windows = spread(times, self._shape.parents, deadline - begin)
-                yield every, [begin + window.end for window in windows]
-        for kinds in (every, *cheapest_alone(self._shape, self._quotes.prices)):
+        begin = max(self._new)
+        shape, prices = self._shape, self._quotes.prices
+        if begin < deadline and not any(unit.is_ended or unit.machine is not None for unit in self._run.units):
+            for ends in window_ends(shape, prices, deadline - begin, MINUTE):
+                yield self._every, [begin + end for end in ends]
+        for kinds in (self._every, *cheapest_alone(shape, prices)):
             due = self._latest(kinds, deadline)
             if due is not None:
                 yield kinds, due
 
-    def hurried(self) -> Trial | None:
-        """The plan in which each task ends as soon as it can; None if no machine is to be had for one of them."""
-        never = [NEVER] * len(self._shape.times)
-        return self._try(tuple(range(len(self._view.kinds))), never, NEVER, hurry=True)
+    def _rank(self, place: int) -> list[tuple[float, int]]:
+        times, plain = self._shape.times[place], self._quotes.plain
+        return sorted((plain[index] * time, index) for index, time in enumerate(times) if time < NEVER)
+
+    def _earliest(self) -> list[Time]:
+        now, shape = self._view.now, self._shape
+        heads: list[Time] = []
+        for place, is_left in enumerate(self._left):
+            ready = max([heads[parent] + shape.fastest[parent] for parent in shape.parents[place]], default=now)
+            heads.append(ready if is_left else now - shape.fastest[place])
+        return heads
 
     def _least_costs(self) -> list[float]:
-        plain = [chance * rate for chance, rate in zip(self._quotes.chances, self._quotes.rates, strict=True)]
         rest = [0.0]
-        for unit, times in zip(reversed(self._run.units), reversed(self._shape.times), strict=True):
-            is_left = not unit.is_ended and unit.machine is None
-            rest.append(rest[-1] + (min(map(mul, plain, times)) if is_left else 0.0))
+        for ranked in reversed(self._ranked):
+            rest.append(rest[-1] + (ranked[0][0] if ranked else 0.0))
+        return rest[::-1]
+
+    def _least_costs_in(self, kinds: tuple[int, ...], due: Sequence[Time]) -> list[float] | None:
+        """The same for one plan, in which some tasks have no time for the cheapest types; None if for no type."""
+        total = 0.0
+        rest = [total]
+        for place in range(len(due) - 1, -1, -1):
+            if self._left[place]:
+                latest, times = due[place] - self._heads[place], self._shape.times[place]
+                for plain, index in self._ranked[place]:
+                    if times[index] <= latest and index in kinds:
+                        total += plain
+                        break
+                else:
+                    return None
+            rest.append(total)
         return rest[::-1]
 
     def _latest(self, kinds: tuple[int, ...], deadline: Time) -> Sequence[Time] | None:
         """When each task has to end so that the rest can be in time on some types; None if it cannot."""
         fastest, tails = fastest_ways(self._shape, kinds)
-        for unit, time, tail in zip(self._run.units, fastest, tails, strict=True):
-            if not unit.is_ended and unit.machine is None and self._view.now + time + tail > deadline:
+        for is_left, time, tail in zip(self._left, fastest, tails, strict=True):
+            if is_left and self._view.now + time + tail > deadline:
                 return None
         return [deadline - tail for tail in tails]
 
     def _try(self, kinds: tuple[int, ...], due: Sequence[Time], least: float, *, hurry: bool = False) -> Trial | None:
         """A plan that uses some machine types only; None if that is not in time, or no cheaper than another."""
-        trial = Trial(self._tracks)
+        rest = self._least_costs_in(kinds, due)
+        most = least * _NEARLY
+        if rest is None or rest[0] > most:
+            return None
+        trial = Trial(self.tracks) if hurry else self._root
         now, shape = self._view.now, self._shape
         ends: list[Time] = []
         for place, unit in enumerate(self._run.units):
@@ -170,66 +133,125 @@ class WhatIf:
             elif unit.machine is not None:
                 ends.append(max(now, unit.started + times[unit.machine.kind.index]))
             else:
-                ready = max((ends[parent] for parent in shape.parents[place]), default=now)
-                put = self._cheapest(trial, place, kinds, ready, due[place], hurry)
-                if put is None or trial.cost + self._rest[place + 1] >= least:
+                ready = max([ends[parent] for parent in shape.parents[place]], default=now)
+                step = trial.known(kinds, due[place])
+                if step is None:
+                    find = self._soonest if hurry else self._cheapest
+                    step = trial.learn(kinds, due[place], find(trial, place, kinds, ready, due[place]))
+                if step.option is None:
                     return None
-                put.track.reserve(put.lane, put.begin, put.time, unit.id)
-                trial.puts.append(put)
-                ends.append(put.begin + put.time)
+                cost = trial.cost + step.option.score
+                if cost + self._rest[place + 1] >= least or cost + rest[place + 1] > most:
+                    return None
+                if step.trial is None:
+                    step.trial = trial.write(place, self._view.kinds[step.option.kind], step.option, unit.id)
+                trial = step.trial
+                ends.append(step.option.end)
         return trial
 
-    def _cheapest(
-        self, trial: Trial, place: int, kinds: tuple[int, ...], ready: Time, due: Time, hurry: bool
-    ) -> Put | None:
-        """Where a task adds least to the bill and still ends when due."""
-        quotes = self._quotes
+    def _cheapest(self, trial: Trial, place: int, kinds: tuple[int, ...], ready: Time, due: Time) -> Option | None:
+        """Where a task adds least to the bill and still ends when due; of equals on the first type, and a held one."""
+        opening = self._cheapest_new(trial, place, kinds, ready, due)
+        least, chosen = (inf, None) if opening is None else (opening.score, opening)
+        times, whole = self._shape.times[place], self._quotes.whole
+        for plain, index in self._ranked[place]:
+            if plain > least:
+                break
+            tracks, latest = trial.tracks[index], due - times[index]
+            if not tracks or latest < ready or index not in kinds:
+                continue
+            limit = least if chosen is not None and index > chosen.kind else nextafter(least, inf)
+            found = first_cheapest(tracks, ready, self._new[index], times[index], latest, plain, whole[index], limit)
+            if found is not None:
+                least, track, lane, begin = found
+                chosen = Option(least, index, track, lane, begin, begin + times[index])
+        return chosen
+
+    def _cheapest_new(self, trial: Trial, place: int, kinds: tuple[int, ...], ready: Time, due: Time) -> Option | None:
+        """The new machine on which a task adds least and still ends when due."""
+        for score, index, time in self._openings[place] or self._price_openings(place):
+            begin = max(ready, self._new[index])
+            if begin + time <= due and index in kinds and self._may_open(trial, index):
+                return Option(score, index, NEW, 0, begin, begin + time)
+        return None
+
+    def _price_openings(self, place: int) -> list[tuple[float, int, Duration]]:
+        """What new machines add for a task, the least first."""
+        quotes, kinds, counts = self._quotes, self._view.kinds, self._counts
+        found = self._openings[place] = sorted(
+            (quotes.opening(kinds[index], counts[index], time), index, time)
+            for index, time in enumerate(self._shape.times[place])
+            if time < NEVER
+        )
+        return found
+
+    def _soonest(self, trial: Trial, place: int, _: tuple[int, ...], ready: Time, __: Time) -> Option | None:
+        """Where a task ends soon: what ends sooner, or adds less, takes the place of what was found before."""
         least: float = NEVER
         soonest: Time = NEVER
-        chosen: tuple[int, int, int, Time] | None = None
-        times = self._shape.times[place]
-        for index in kinds:
-            time = times[index]
-            chance, price = quotes.chances[index], quotes.rates[index]
-            plain = chance * price * time
-            if time >= NEVER or (plain > least and not hurry):
+        chosen: Option | None = None
+        for index, time in enumerate(self._shape.times[place]):
+            if time >= NEVER:
                 continue
-            kind = self._view.kinds[index]
-            whole = (1 - chance) * price * kind.type.billing.period
-            new = max(ready, self._view.now + kind.type.boot.mean)
-            is_settled = False
-            latest = due - time
-            tracks = trial.tracks[index]
-            for number, track in enumerate(tracks):
-                is_held = track.machine is not None
-                if track.tail > latest and track.gap + (0 if is_held else max(0, track.opens - new)) < time:
-                    continue
-                begin, lane = track.fit(ready, time) if is_held else track.fit_before(new, time)
-                if begin > latest:
-                    continue
-                end = begin + time
-                periods = track.more_periods(begin, end)
-                score = plain + whole * periods
-                if score < least or (hurry and end < soonest):
-                    least, soonest, chosen = score, end, (index, number, lane, begin)
-                if not periods and not hurry:
-                    is_settled = True
-                    break  # the first that is in time, not the soonest: so others fall idle, and can go
-            fresh = self._room[index] - sum(each.kind is kind for each in trial.new)
-            if new <= latest and not is_settled and fresh > 0:
-                score = quotes.opening(kind, self._counts[index], time)
-                if score < least or (hurry and new + time < soonest):
-                    least, soonest, chosen = score, new + time, (index, -1, 0, new)
-        if chosen is None:
-            return None
-        index, number, lane, begin = chosen
-        trial.cost += least
-        if number < 0:
-            kind = self._view.kinds[index]
-            track = trial.open(Track(kind, begin - kind.type.boot.mean))
-        else:
-            track = trial.touch(index, number)
-        return Put(place, track, lane, begin, times[index])
+            plain, whole = self._quotes.plain[index] * time, self._quotes.whole[index]
+            new = max(ready, self._new[index])
+            for number, track in enumerate(trial.tracks[index]):
+                begin, lane = track.fit(ready, time) if track.machine is not None else track.fit_before(new, time)
+                score = plain + whole * track.more_periods(begin, begin + time)
+                if score < least or begin + time < soonest:
+                    least, soonest = score, begin + time
+                    chosen = Option(score, index, number, lane, begin, soonest)
+            if self._may_open(trial, index):
+                score = self._quotes.opening(self._view.kinds[index], self._counts[index], time)
+                if score < least or new + time < soonest:
+                    least, soonest = score, new + time
+                    chosen = Option(score, index, NEW, 0, new, soonest)
+        return chosen
+
+    def _may_open(self, trial: Trial, kind: int) -> bool:
+        """Whether one more machine of a type may be planned."""
+        return self._room[kind] > len(trial.tracks[kind]) - len(self.tracks[kind])
+
+
+def first_cheapest(
+    tracks: Sequence[Track],
+    ready: Time,
+    new: Time,
+    time: Duration,
+    latest: Time,
+    plain: float,
+    whole: float,
+    limit: float,
+) -> tuple[float, int, int, Time] | None:
+    """Where a task adds least on tracks of one type, if less than a limit, and begins no later than it may.
+
+    That is what it adds, the place of the track, the lane and the begin. Of equals the first, not the soonest: so
+    others fall idle, and can go.
+    """
+    chosen: tuple[float, int, int, Time] | None = None
+    new = max(new, ready)
+    for number, track in enumerate(tracks):
+        tail, gap, is_held = track.tail, track.gap, track.machine is not None
+        has_gap = gap >= time or not (is_held or gap + track.opens - new < time)
+        if tail > latest and not has_gap:
+            continue
+        begin = new if not is_held else ready if ready > track.opens else track.opens
+        lane = 0
+        if has_gap or len(track.lanes) > 1:
+            if tail > latest and len(track.lanes) == 1 and track.is_taken(begin, time, latest):
+                continue
+            begin, lane = track.fit_before(begin, time, latest)
+        elif tail > begin:
+            begin = tail
+        if begin > latest:
+            continue
+        score = plain + whole * track.more_periods(begin, begin + time)
+        if score < limit:
+            limit = score
+            chosen = (score, number, lane, begin)
+            if score <= plain:
+                break
+    return chosen
 
 
 def near(tracks: Sequence[Track], latest: Time) -> Sequence[Track]:
@@ -241,47 +263,3 @@ def near(tracks: Sequence[Track], latest: Time) -> Sequence[Track]:
         return roomy
     half = _NEAR // 2
     return [*roomy[:half], *nsmallest(half, roomy[half:], key=lambda track: track.tail)]
-
-
-def fastest_ways(shape: Shape, kinds: tuple[int, ...]) -> tuple[list[Duration], list[Duration]]:
-    """The least time of each task on some machine types, and the longest way from its end on them."""
-    key = ("ways", kinds)
-    if key not in shape.memory:
-        fastest = [min(row[kind] for kind in kinds) for row in shape.times]
-        shape.memory[key] = (fastest, longest_tails(fastest, shape.children))
-    return cast("tuple[list[Duration], list[Duration]]", shape.memory[key])
-
-
-def timings(shape: Shape, prices: tuple[float, ...], available: Duration) -> tuple[Sequence[Duration], ...]:
-    """Times of the tasks that windows are made for: of the cheapest plans on various machine types, if in time."""
-    key = ("timings", available)
-    if key not in shape.memory:
-        plans: dict[Sequence[Duration], None] = {}
-        for kinds in subsets(prices):
-            plan = cheapest_times(shape, prices, kinds, available)
-            if plan is not None:
-                plans[plan] = None
-            if len(plans) == _PLANS:
-                break
-        shape.memory[key] = tuple(plans)
-    return cast("tuple[Sequence[Duration], ...]", shape.memory[key])
-
-
-def cheapest_alone(shape: Shape, prices: tuple[float, ...]) -> tuple[tuple[int, ...], ...]:
-    """The machine types that a job costs least on if all of it runs on one, each by itself."""
-    if "alone" not in shape.memory:
-        cost = [price * sum(row[kind] for row in shape.times) for kind, price in enumerate(prices)]
-        shape.memory["alone"] = tuple(
-            (kind,) for kind in sorted(nsmallest(_ALONE, range(len(prices)), cost.__getitem__))
-        )
-    return cast("tuple[tuple[int, ...], ...]", shape.memory["alone"])
-
-
-@cache
-def subsets(prices: tuple[float, ...]) -> tuple[tuple[int, ...], ...]:
-    """Machine types that windows are made for: all, all but the dearest, and so on; each alone; all but one."""
-    by_price = sorted(range(len(prices)), key=lambda kind: (prices[kind], kind))
-    found = [tuple(sorted(by_price[:count])) for count in range(len(prices), 0, -1)]
-    found += [(kind,) for kind in by_price]
-    found += [tuple(kind for kind in sorted(by_price) if kind != other) for other in by_price]
-    return tuple(dict.fromkeys(kinds for kinds in found if kinds))

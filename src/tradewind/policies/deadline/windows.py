@@ -19,9 +19,14 @@ class Window(NamedTuple):
     end: Duration
 
 
-def spread(times: Sequence[Duration], parents: Sequence[Sequence[int]], available: Duration) -> tuple[Window, ...]:
+def spread(
+    times: Sequence[Duration],
+    parents: Sequence[Sequence[int]],
+    available: Duration,
+    children: Sequence[Sequence[int]] | None = None,
+) -> tuple[Window, ...]:
     """A window for each task; shorter than its task only where the time available is shorter than the makespan."""
-    tails = longest_tails(times, reversed_links(parents))
+    tails = longest_tails(times, reversed_links(parents) if children is None else children)
     heads = longest_heads(times, parents)
     makespan = max((head + time for head, time in zip(heads, times, strict=True)), default=0)
     if makespan == 0:
