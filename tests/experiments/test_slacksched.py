@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from tradewind.cli import application
 from tradewind.cli.markets import PRICES
+from tradewind.core.log import Record
 from tradewind.experiments.request import Request
 from tradewind.experiments.slacksched.figures import FIGURES
-from tradewind.experiments.slacksched.measure import Figures, mean_reduction, reduction_in
+from tradewind.experiments.slacksched.measure import Figures, Meter, mean_reduction, reduction_in
 from tradewind.experiments.slacksched.reproduce import reproduce
 from tradewind.experiments.slacksched.run import QUICK, plan, seeds_of
 from tradewind.experiments.slacksched.settings import (
@@ -21,11 +22,20 @@ from tradewind.experiments.slacksched.settings import (
     SPOT_SHARE,
     Jobs,
     Trial,
+    harvest_types,
 )
 from tradewind.experiments.slacksched.workload import jobs, run_time
 from tradewind.experiments.slacksched.world import run_trial
-from tradewind.model.machine import Market
-from tradewind.model.units import HOUR, MINUTE, UNIT
+from tradewind.model.command import Charged, Refunded
+from tradewind.model.event import MachineResized
+from tradewind.model.machine import Billing, BootLag, Market
+from tradewind.model.scenario import Scenario, Submission
+from tradewind.model.units import DAY, HOUR, MINUTE, UNIT
+from tradewind.policies.registry import build
+from tradewind.sim.driver import Simulation
+from tradewind.sim.traces.clusters import CLUSTERS
+from tradewind.sim.traces.provider import Provider
+from tradewind.sim.traces.servers import make_servers
 
 FEW = replace(SHORT, count=3)
 
@@ -80,6 +90,28 @@ def test_every_kind_of_trial_ends(trial: Trial) -> None:
         assert found.preemptions == 0
     if trial.halves:
         assert 0.3 < found.stable <= 1
+
+
+def test_the_meter_s_prices_are_the_ledger_s() -> None:
+    """Where machines are paid by the minute and come up at once, what is charged and paid back adds up to the same."""
+    types = tuple(replace(type, billing=Billing(MINUTE), boot=BootLag(0)) for type in harvest_types())
+    scenario = Scenario((), types, policy="capacity", parameters={"machines": 6}, interval=MINUTE)
+    servers = make_servers(CLUSTERS["C1"], 20, DAY, 1)
+    policy = build("capacity", {"machines": 6})
+    world = Simulation(scenario, [Submission(0, jobs(FEW, 1)[1].workflow)], policy, provider=Provider(servers))
+    meter = Meter(world.state, 0)
+    records: list[Record] = []
+
+    def observe(record: Record) -> None:
+        meter.observe(record)
+        records.append(record)
+
+    world.run(observe)
+    assert any(isinstance(each, MachineResized) for each in records)
+    charged = sum(each.amount for each in records if isinstance(each, Charged))
+    paid_back = sum(each.amount for each in records if isinstance(each, Refunded))
+    assert paid_back > charged / 3
+    assert meter.figures().cost == pytest.approx((charged - paid_back) / UNIT, rel=0.03)
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "gaussian", "pareto"])

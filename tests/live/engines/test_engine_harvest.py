@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -88,7 +90,9 @@ def others() -> Played:
 @pytest.fixture
 def rig(tmp_path: Path, others: Played) -> Iterator[Rig]:
     def make(listener: Listener) -> HarvestEngine:
-        return HarvestEngine(listener, lambda hear: LocalEngine(hear, tmp_path), others=others, every=0.02, calm=0.1)
+        return HarvestEngine(
+            listener, lambda hear: LocalEngine(hear, tmp_path), others=others, cores=2, every=0.02, calm=0.1
+        )
 
     rig = Rig(make, tmp_path)
     yield rig
@@ -109,6 +113,23 @@ def test_a_machine_begins_with_what_is_left_and_follows(rig: Rig, others: Played
     while not rig.reports:
         rig.sleep(0.01)
     assert rig.reports == [Resized(machine, amounts(cpus=2))]
+
+
+def test_several_machines_share_what_is_left(rig: Rig, others: Played) -> None:
+    """Two cores, of which the first machine takes what it can, whatever the second one says that it has."""
+    first, second = rig.machine(HARVEST), rig.machine(replace(HARVEST, amounts=amounts(cpus=8)))
+    assert rig.reports == [Resized(first, amounts(cpus=2)), Resized(second, (("cpus", 0),))]
+    rig.reports.clear()
+    rig.engine.release(first)
+    while not rig.reports:
+        rig.sleep(0.01)
+    assert rig.reports == [Resized(second, amounts(cpus=2))]
+
+
+def test_a_small_machine_on_a_large_host_keeps_its_cores_while_there_are_others(rig: Rig, others: Played) -> None:
+    others.used = 1
+    machine = rig.machine(replace(HARVEST, amounts=amounts(cpus=1)))
+    assert rig.reports == [Resized(machine, amounts(cpus=1))]
 
 
 def test_its_work_runs_at_the_lowest_priority(rig: Rig) -> None:
@@ -158,6 +179,23 @@ def used(pid: int) -> float:
 
 
 @ON_LINUX
+def test_a_session_that_may_not_be_lowered_at_once_is_lowered_later(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[int] = Counter()
+
+    def busy_twice(pid: int, level: int) -> bool:
+        assert level == LOWEST
+        asked[pid] += 1
+        return asked[pid] > 2
+
+    monkeypatch.setattr("tradewind.live.engines.harvest.lower_session", busy_twice)
+    rig.start(rig.machine(HARVEST), shell("sleep 60"))
+    while 3 not in asked.values():
+        rig.sleep(0.02)
+    rig.sleep(0.2)
+    assert max(asked.values()) == 3
+
+
+@ON_LINUX
 def test_a_hog_has_a_core_that_work_runs_on_nearly_to_itself(rig: Rig) -> None:
     """Whatever else this host does: the two of them want the same core, and are measured against each other."""
     rig.start(rig.machine(HARVEST), shell(burning(rig.root)))
@@ -186,7 +224,7 @@ def test_a_hog_gets_its_cores_back_and_all_work_ends_once(tmp_path: Path) -> Non
     async def run() -> None:
         loop = Loop(lambda _: None)
         engine = HarvestEngine(
-            loop.hear, lambda hear: LocalEngine(hear, tmp_path, grace=0.5), others=others, every=0.1, calm=0.5
+            loop.hear, lambda hear: LocalEngine(hear, tmp_path, grace=0.5), others=others, cores=2, every=0.1, calm=0.5
         )
         try:
             state = State([HARVEST], [Tenant("default")], SECOND, 0, declared_time)

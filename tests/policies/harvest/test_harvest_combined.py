@@ -14,13 +14,14 @@ from tradewind.model.machine import Billing, MachineType, Market
 from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.scenario import Scenario, Submission
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import DAY, HOUR, MINUTE, UNIT
+from tradewind.model.units import DAY, HOUR, MINUTE, UNIT, Duration, Time
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 from tradewind.sim.traces.clusters import CLUSTERS
 from tradewind.sim.traces.provider import Provider
 from tradewind.sim.traces.servers import make_servers
+from tradewind.sim.traces.steps import Steps
 
 HARVEST = MachineType(
     "harvest",
@@ -85,3 +86,38 @@ def test_machines_may_be_rented_for_deadlines(scaling: str) -> None:
 def test_copies_run_on_as_many_machines_as_the_budget_pays_for() -> None:
     once, thrice = (len(of(simulate(policy, {"machines": 6}), Start)) for policy in ("capacity", "replicate"))
     assert thrice > 2 * once
+
+
+def shared(parameters: Mapping[str, Any], limit: int, quantum: Duration | None = None) -> dict[int, list[Time]]:
+    """When runs end, by tenant: the first has work for hours, when the second hands some in."""
+    tenants = (Tenant("first"), Tenant("second"))
+    kind = replace(HARVEST, limit=limit)
+    scenario = Scenario((), (kind,), tenants, policy="slacksched", parameters=parameters, interval=MINUTE)
+    needs = Requirement(amounts=amounts(cpus=1))
+    job = Workflow("job", tuple(Task(f"t{i}", "t", needs, 5 * MINUTE) for i in range(30)), ((),) * 30)
+    ours = [Submission(i * 15 * MINUTE, job, tenant="first") for i in range(24)]
+    theirs = [Submission(i * 5 * MINUTE + 20 * MINUTE, job, tenant="second") for i in range(3)]
+    provider = Provider([Steps([0], [64])] * limit, "random", 1)
+    records: list[Record] = []
+    world = Simulation(scenario, [*ours, *theirs], build("slacksched", parameters), provider=provider)
+    world.state.quantum = quantum
+    world.run(records.append)
+    ends = of(records, Ended)
+    assert [each.status for each in ends] == ["done"] * 27
+    return {tenant: [each.at for each in ends if each.tenant == tenant] for tenant in (0, 1)}
+
+
+@pytest.mark.parametrize("parameters", [{"machines": 4}, {"machines": 4, "scaling": "utilisation", "epoch": "10m"}])
+def test_tenants_share_what_there_is(parameters: Mapping[str, Any]) -> None:
+    ends = shared(parameters, limit=4)
+    assert max(ends[1]) < 2 * HOUR < max(ends[0])
+
+
+def test_who_waits_for_a_turn_takes_it_when_it_comes() -> None:
+    ends = shared({"machines": 1}, limit=1, quantum=MINUTE)
+    assert max(ends[1]) < HOUR < max(ends[0])
+
+
+def test_who_has_nothing_to_do_leaves_machines_to_others() -> None:
+    ends = shared({"machines": 1}, limit=1)
+    assert min(ends[1]) < max(ends[0]) + HOUR

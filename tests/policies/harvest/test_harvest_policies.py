@@ -82,6 +82,15 @@ def test_the_same_seed_gives_the_same_records(policy: str) -> None:
     assert repr(one) == repr(two)
 
 
+def test_a_strict_oracle_waits_for_machines_that_do_not_shrink() -> None:
+    """One machine of 8 cores, which loses four that nobody needs while the task would run."""
+    servers = [steps_from([(0, 8), (30 * MINUTE, 4), (50 * MINUTE, 8), (60 * MINUTE, 6)])]
+    work = [Submission(20 * MINUTE, job(1, 20, cpus=2))]
+    for strict, begins in ((False, 20), (True, 30)):
+        (start,) = of(simulate("oracle", servers, work, {"machines": 1, "strict": strict}), Start)
+        assert start.at == begins * MINUTE
+
+
 def test_the_oracle_is_never_preempted() -> None:
     work = [Submission(0, job(1, 0)), *(Submission(HOUR + i * HOUR, job(20, 30)) for i in range(4))]
     records = simulate("oracle", busy(), work, {"machines": 10})

@@ -1,13 +1,14 @@
 """Completion probabilities and expected completion times, against the equations solved the long way."""
 
 import random
+from math import exp
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from tradewind.model.units import HOUR, MINUTE
-from tradewind.policies.harvest.predictor import LEAST, Predictor, rounded, unrounded
+from tradewind.model.units import DAY, HOUR, MINUTE
+from tradewind.policies.harvest.predictor import FARTHEST, LEAST, Predictor, rounded, unrounded
 from tradewind.policies.protocol import Change, Machine
 
 
@@ -99,6 +100,21 @@ def test_scores_of_rounded_times_are_near_the_exact_ones() -> None:
         assert predictor.score(True, step, rounded(HOUR)).time == pytest.approx(exact, rel=0.15)
 
 
+def test_long_tasks_make_it_look_back_farther() -> None:
+    predictor = Predictor(refresh=0)
+    predictor.cover(HOUR)
+    assert predictor.changes.window == DAY
+    predictor.cover(20 * HOUR)
+    for day in range(4):
+        predictor.observe(Change(machine(0), day * DAY + HOUR, day * DAY, True, True))
+    assert [len(predictor.changes), predictor.directions.shrinks(True)] == [3, 1 / 5]
+    other = Predictor()
+    other.load(predictor.save())
+    assert other.shrinks.window == 60 * HOUR
+    predictor.cover(10**4 * DAY)
+    assert predictor.changes.window == FARTHEST
+
+
 def test_what_was_learnt_survives_saving() -> None:
     one = taught(learns_kills=True)
     other = Predictor(refresh=0, learns_kills=True)
@@ -109,3 +125,35 @@ def test_what_was_learnt_survives_saving() -> None:
     assert other.expect(False, HOUR, HOUR) == one.expect(False, HOUR, HOUR)
     one.observe(Change(machine(0), 21 * HOUR, 20 * HOUR, True, True))
     assert one.save() is not saved
+
+
+def rarely_killed(killed: int) -> Predictor:
+    """One that has seen shrinks at random, of which so many of 100 tasks on the machine were ended each time."""
+    rng = random.Random(5)
+    predictor = Predictor(refresh=0, form="shrink", learns_kills=True)
+    at = 0
+    for _ in range(3_000):
+        since, at = at, at + 1 + round(rng.expovariate(1 / HOUR) / 200)
+        predictor.observe(Change(machine(at), at, at - 200 * (at - since), True, False, 100, killed))
+    predictor.refresh(at, [])
+    return predictor
+
+
+@pytest.mark.parametrize("killed", [5, 20, 50, 100])
+@pytest.mark.parametrize("hours", [0.5, 2, 8])
+def test_every_shrink_counts_where_each_ends_a_share(killed: int, hours: float) -> None:
+    """Shrinks that come at random once an hour, of which a share is deadly: exponential, too."""
+    found = rarely_killed(killed).expect(grew=False, elapsed=HOUR, length=round(hours * HOUR))
+    assert found.probability == pytest.approx(exp(-hours * killed / 100), abs=0.06)
+
+
+def test_a_long_task_fears_restless_machines_even_if_few_shrinks_are_deadly() -> None:
+    predictor = Predictor(refresh=0, form="shrink", learns_kills=True)
+    rng = random.Random(6)
+    for number in range(400):
+        lasted = round(rng.paretovariate(0.6) * 5 * MINUTE)
+        predictor.observe(Change(machine(number), 20 * HOUR, 20 * HOUR - lasted, True, False, 10, 1))
+    predictor.refresh(20 * HOUR, [])
+    stable, fresh = (predictor.expect(grew=False, elapsed=elapsed, length=16 * HOUR) for elapsed in (40 * HOUR, 0))
+    assert stable.probability > fresh.probability
+    assert stable.time < fresh.time

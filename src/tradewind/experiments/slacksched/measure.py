@@ -8,11 +8,10 @@ from statistics import fmean
 from tradewind.core.log import Record
 from tradewind.core.state import State
 from tradewind.core.summary import percentile
-from tradewind.experiments.slacksched.settings import HARVEST_SHARE, REGULAR_PRICE, SPOT_SHARE
 from tradewind.model.command import Acquire, Admitted, Ended, Kill, Release, Start
 from tradewind.model.event import Finished, MachineLost, MachineReady, MachineResized
-from tradewind.model.machine import MachineType, Market
-from tradewind.model.units import HOUR, UNIT, Duration, Time
+from tradewind.model.machine import MachineType
+from tradewind.model.units import HOUR, UNIT, Duration, Money, Time
 from tradewind.sim.traces.provider import cores_of
 
 
@@ -110,7 +109,8 @@ class Meter:
         held = sum(cores * _overlap(since, until, begin, end) for since, until, cores, _ in self._spells)
         time = sum(_overlap(since, until, begin, end) for since, until, _, _ in self._spells)
         cost = sum(
-            _price(type, cores) * _overlap(since, until, begin, end) for since, until, cores, type in self._spells
+            _price(type, cores) * _overlap(since, until, begin, end) / type.billing.period
+            for since, until, cores, type in self._spells
         )
         busy = sum(cores * _overlap(since, until, begin, end) for since, until, cores in self._busy)
         ended = {run: self._ended[run] - at for run, at in self._submitted.items() if run in self._ended}
@@ -121,7 +121,7 @@ class Meter:
             preemptions=self._preemptions,
             useful=self._useful / HOUR,
             wasted=self._wasted / HOUR,
-            cost=cost / HOUR / UNIT,
+            cost=cost / UNIT,
             used=busy / held if held else 0.0,
             machines=time / (end - begin),
         )
@@ -157,15 +157,9 @@ def _overlap(since: Time, until: Time, begin: Time, end: Time) -> Duration:
     return max(0, min(until, end) - max(since, begin))
 
 
-def _price(type: MachineType, cores: int) -> float:
-    """Of a machine with so many cores, for an hour (section 4.4)."""
-    if type.market is Market.ON_DEMAND:
-        return REGULAR_PRICE * cores
-    spot = REGULAR_PRICE * SPOT_SHARE
-    if type.market is Market.SPOT:
-        return spot * cores
-    least = cores_of(type.minimum)
-    return spot * least + spot * HARVEST_SHARE * max(0, cores - least)
+def _price(type: MachineType, cores: int) -> Money:
+    """Of a machine with so many cores, for a billing period, as in the ledger: cores that it lacks are paid back."""
+    return type.price - type.core_price * (cores_of(type.amounts) - cores)
 
 
 def ratios(ours: Figures, theirs: Figures) -> list[float]:

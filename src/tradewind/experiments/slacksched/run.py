@@ -8,6 +8,7 @@ from tradewind.experiments.slacksched.measure import Figures
 from tradewind.experiments.slacksched.settings import (
     CLUSTER_NAMES,
     LONG,
+    SATURATING,
     SHORT,
     SWINGING,
     WINDY,
@@ -22,10 +23,12 @@ from tradewind.sim.traces.provider import PLACEMENTS
 CAPACITY, NODELAY, SLACKSCHED, ORACLE = "capacity", "slacksched-nodelay", "slacksched", "oracle"
 ALL = (CAPACITY, NODELAY, SLACKSCHED, ORACLE)
 MAIN = (CAPACITY, SLACKSCHED, ORACLE)
-LONGEST = (10, 20, 240, 480)
+LONGEST = (10, 20, 240, 480, 960)
 """Minutes, besides those of the standard jobs."""
 SPACINGS = (3, 4, 8)
 """Minutes, besides that of the standard jobs."""
+FULL_LOAD = "full load"
+"""Jobs that come so fast, and so many of them, that the machines fill up."""
 ERRORS = (-0.5, -0.2, 0.2, 0.5)
 STANDARD = "C2"
 LARGE_SPOT, NEWEST = "spot, 16 cores", "harvest, newest killed"
@@ -71,9 +74,9 @@ class _Plan:
         self.extent = extent
         self.trials: dict[Key, Trial] = {}
 
-    def add(self, experiment: str, scheme: str, trial: Trial) -> None:
-        """One scheme of an experiment."""
-        count = self.extent.swinging if trial.jobs.swing else self.extent.jobs
+    def add(self, experiment: str, scheme: str, trial: Trial, times: int = 1) -> None:
+        """One scheme of an experiment, with so many times the usual number of jobs."""
+        count = self.extent.swinging if trial.jobs.swing else times * self.extent.jobs
         self.trials[experiment, scheme] = replace(trial, label=experiment, jobs=replace(trial.jobs, count=count))
 
     def schemes(self, experiment: str, names: Sequence[str], jobs: Jobs = SHORT, cluster: str = STANDARD) -> None:
@@ -106,6 +109,8 @@ def _sweeps(made: _Plan) -> None:
         made.schemes(f"longest {minutes}", MAIN, jobs)
     for minutes in SPACINGS:
         made.schemes(f"spacing {minutes}", MAIN, Jobs(spacing=minutes * MINUTE))
+    for name in MAIN[:2]:
+        made.add(FULL_LOAD, name, Trial("", name, jobs=SATURATING), times=3)
     for error in ERRORS:
         for name in (SLACKSCHED, ORACLE):
             made.add(f"error {error:+.0%}", name, Trial("", name, error=error))
@@ -145,6 +150,7 @@ def _rivals(made: _Plan) -> None:
     made.add(STANDARD, "literal", Trial("", SLACKSCHED, parameters={"literal": True, "form": "first", "kills": "all"}))
     made.add(STANDARD, "naive", Trial("", SLACKSCHED, parameters={"naive": True}))
     made.add(STANDARD, "heartbeat", Trial("", "slacksched-heartbeat"))
+    made.add(STANDARD, "strict", Trial("", ORACLE, parameters={"strict": True}))
 
 
 def seeds_of(extent: Extent, key: Key) -> int:

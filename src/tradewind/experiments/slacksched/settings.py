@@ -16,7 +16,7 @@ from typing import Any
 
 from tradewind.model.machine import Billing, BootLag, MachineType, Market
 from tradewind.model.requirement import amounts
-from tradewind.model.units import DAY, HOUR, MINUTE, UNIT, Duration, Money, Time
+from tradewind.model.units import DAY, HOUR, MINUTE, SECOND, UNIT, Duration, Money, Time
 
 CLUSTER_NAMES = tuple(f"C{number}" for number in range(1, 9))
 MINIMA = (2, 4, 8)
@@ -36,13 +36,17 @@ SPOT_SHARE = 0.4
 """Of the regular price."""
 HARVEST_SHARE = 0.5
 """Of the spot price, for each core beyond the minimum (section 4.4)."""
+SPOT_PRICE: Money = round(REGULAR_PRICE * SPOT_SHARE)
+HARVEST_PRICE: Money = round(SPOT_PRICE * HARVEST_SHARE)
 
 
 def harvest_types(limit: int = 4_000) -> tuple[MachineType, ...]:
-    """One type for each minimum size; they differ in nothing else."""
+    """One type for each minimum size, which costs as much as a spot machine; they differ in nothing else."""
     return tuple(
         MachineType(
             f"harvest-{minimum}",
+            price=SPOT_PRICE * minimum + HARVEST_PRICE * (CORES - minimum),
+            core_price=HARVEST_PRICE,
             billing=Billing(HOUR),
             boot=BootLag(BOOT),
             limit=limit,
@@ -61,6 +65,7 @@ def fixed_types(market: Market, cores: int = 8, limit: int = 4_000) -> tuple[Mac
     return (
         MachineType(
             f"{name}-{cores}",
+            price=(SPOT_PRICE if market is Market.SPOT else REGULAR_PRICE) * cores,
             billing=Billing(HOUR),
             boot=BootLag(BOOT),
             limit=limit,
@@ -92,6 +97,8 @@ class Jobs:
 
 SHORT = Jobs()
 LONG = Jobs(longest=20 * HOUR, spacing=66 * MINUTE)
+SATURATING = Jobs(spacing=90 * SECOND)
+"""Where enough of them come, three quarters of the cores are in use on average, and jobs queue."""
 WINDY = Jobs(spacing=8 * MINUTE)
 """Less work where there is less power."""
 SWINGING = Jobs(spacing=10 * MINUTE, swing=6 * HOUR, count=150)

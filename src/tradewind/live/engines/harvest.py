@@ -66,15 +66,15 @@ class Hysteresis:
     def __init__(self, most: int, calm: int, slack: float = 0.2) -> None:
         """`most`: all there is. `calm`: for how many looks there must be more. `slack`: use that counts as none."""
         self.size = most
-        self._most = most
+        self.most = most
         self._calm = calm
         self._slack = slack
         self._better = 0
         self._least = most
 
     def look(self, used: float) -> int:
-        """The size, after others were seen to use so many cores."""
-        free = max(0, self._most - ceil(max(0.0, used - self._slack)))
+        """The size, after others were seen to use so many of its cores; below zero if there are others besides."""
+        free = max(0, self.most - ceil(max(0.0, used - self._slack)))
         if free < self.size:
             self.size = free
             self._better = 0
@@ -97,12 +97,14 @@ class HarvestEngine:
         make: Callable[[Listener], LocalMachines],
         *,
         others: Others | None = None,
+        cores: int | None = None,
         every: float = 0.25,
         calm: float = 5.0,
     ) -> None:
-        """`every`: seconds between two looks. `calm`: seconds for which others must leave cores alone."""
+        """`cores`: of this host. `every`: seconds between looks. `calm`: for how many others must leave cores alone."""
         self._listener = listener
         self._others = others or HostLoad()
+        self._cores = cores or os.cpu_count() or 1
         self._every = every
         self._calm = max(1, round(calm / every))
         self._held: dict[int, tuple[MachineType, Hysteresis]] = {}
@@ -117,8 +119,10 @@ class HarvestEngine:
     def acquire(self, machine: int, type: MachineType) -> None:
         """Bring a machine up; one that is harvested begins with what is left now."""
         if type.market is Market.HARVEST and not type.trace:
-            sizing = Hysteresis(dict(type.amounts).get(CPUS, type.slots), self._calm)
-            sizing.look(self._others.cores())
+            most = dict(type.amounts).get(CPUS, type.slots)
+            sizing = Hysteresis(most, self._calm)
+            taken = sum(other.size for _, other in self._held.values())
+            sizing.look(self._others.cores() + taken + most - self._cores)
             self._held[machine] = (type, sizing)
             if self._timer is None:
                 self._timer = self._loop.call_later(self._every, self._look)
@@ -165,8 +169,9 @@ class HarvestEngine:
         changed: list[Report] = []
         for machine, (_, sizing) in self._held.items():
             before = sizing.size
-            if sizing.look(used) != before:
+            if sizing.look(used + sizing.most - self._cores) != before:
                 changed.append(self._report(machine))
+            used += sizing.size
         self._lower()
         self._timer = self._loop.call_later(self._every, self._look) if self._held else None
         if changed:

@@ -1,7 +1,8 @@
 """Which machines to hold: a target size, and the acquirer that trades unstable machines for others (SlackSched, 3.2).
 
 *Size.* A fixed number of machines, or as many as keep the share of cores in use between two bounds, checked once an
-epoch, or whatever the scaler of another policy wants, with its budgets and deadlines.
+epoch, or whatever the scaler of another policy wants, with its budgets and deadlines. Where there are not enough for
+all tenants, each that has work holds its share by weight, and the others none.
 
 *Acquirer* (algorithm 2). Each epoch the machines that changed most recently are drained, after as many new ones have
 been asked for, so that none of these lands on a server just left. Draining never kills work: nothing more is started
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from tradewind.model.machine import NO_LIMIT
 from tradewind.model.units import HOUR, Duration, Time
 from tradewind.policies.protocol import Drain, Machine, Pool, Rent, Scaler, Scaling, View
 
@@ -43,8 +45,8 @@ class Acquirer:
         self._other = other
         self._wanted: dict[int, int] = {}
         """By pool: how many machines to hold."""
-        self._counts: dict[int, int] = {}
-        """By pool: how many machines there were when their number was last seen to."""
+        self._seen: dict[int, tuple[int, int, int]] = {}
+        """By pool: how many machines there were, might be and could be had when their number was last seen to."""
         self._epoch: dict[int, Time] = {}
         """By pool: when the last epoch began."""
 
@@ -52,32 +54,48 @@ class Acquirer:
         """Rent what is missing; once an epoch, resize and trade."""
         if self._other is not None:
             yield from self._other.scale(view)
-        for pool in view.pools():
-            if not pool.runs and pool.index not in self._epoch:
-                continue  # nobody has asked for anything yet
+        pools = [pool for pool in view.pools() if pool.runs or pool.index in self._epoch]  # that ever had work
+        most = self._shares(view, pools)
+        for pool in pools:
             begun = self._epoch.setdefault(pool.index, view.now)
             is_due = view.now - begun >= self._targets.epoch
             if is_due:
                 self._epoch[pool.index] = view.now
             if self._other is None:
-                yield from self._keep_size(view, pool, is_due=is_due)
+                yield from self._keep_size(view, pool, most.get(pool.index, NO_LIMIT), is_due=is_due)
             if is_due and self._targets.replaced:
                 yield from self._trade(view, pool)
 
-    def _keep_size(self, view: View, pool: Pool, *, is_due: bool) -> Iterator[Scaling]:
-        count = sum(len(fleet.machines) for fleet in pool.fleets)
-        if not is_due and count == self._counts.get(pool.index):
+    def _wanted_by(self, pool: Pool) -> int:
+        return self._wanted.get(pool.index, self._targets.machines)
+
+    def _shares(self, view: View, pools: Sequence[Pool]) -> dict[int, int]:
+        """By pool: how many machines it may hold at most; nothing if there are enough for all."""
+        there_are = sum(kind.type.limit for kind in view.kinds)
+        if len(pools) < 2 or sum(map(self._wanted_by, pools)) <= there_are:
+            return {}
+        weight = sum(pool.tenant.weight for pool in pools if pool.runs)
+        if not weight:
+            return {}
+        return {pool.index: max(1, int(there_are * pool.tenant.weight / weight)) if pool.runs else 0 for pool in pools}
+
+    def _keep_size(self, view: View, pool: Pool, most: int, *, is_due: bool) -> Iterator[Scaling]:
+        if not is_due and self._sight(view, pool, most) == self._seen.get(pool.index):
             return
         held = _held(pool)
-        wanted = self._wanted.setdefault(pool.index, self._targets.machines)
         if is_due and self._targets.bounds is not None:
-            wanted = self._wanted[pool.index] = self._resized(pool, held, wanted)
+            self._wanted[pool.index] = self._resized(pool, held, self._wanted_by(pool))
+        wanted = min(most, self._wanted_by(pool))
         if len(held) < wanted:
             yield from _rent(view, pool, wanted - len(held), f"{wanted} machines are to be held")
         elif len(held) > wanted:
             for machine in self._spare(held, len(held) - wanted):
                 yield Drain(machine, f"{wanted} machines are enough")
-        self._counts[pool.index] = sum(len(fleet.machines) for fleet in pool.fleets)
+        self._seen[pool.index] = self._sight(view, pool, most)
+
+    @staticmethod
+    def _sight(view: View, pool: Pool, most: int) -> tuple[int, int, int]:
+        return sum(len(fleet.machines) for fleet in pool.fleets), most, sum(map(view.vacancies, view.kinds))
 
     def _resized(self, pool: Pool, held: Sequence[Machine], wanted: int) -> int:
         """How many machines bring the use of cores back to the middle of its bounds, if it is outside."""

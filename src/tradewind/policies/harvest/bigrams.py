@@ -10,7 +10,8 @@ class Bigrams:
     """How often a machine shrinks after it has grown, and after it has shrunk; O(1) for each change."""
 
     def __init__(self, window: Duration = DAY) -> None:
-        self._window = window
+        self.window = window
+        """For how long changes are kept; may grow."""
         self._seen: deque[tuple[Time, bool, bool]] = deque()
         self._counts = [[0, 0], [0, 0]]
 
@@ -18,7 +19,7 @@ class Bigrams:
         """A machine that grew, or shrank, last time grows or shrinks now."""
         self._seen.append((at, grew, grows))
         self._counts[grew][grows] += 1
-        while self._seen[0][0] <= at - self._window:
+        while self._seen[0][0] <= at - self.window:
             _, before, now = self._seen.popleft()
             self._counts[before][now] -= 1
 

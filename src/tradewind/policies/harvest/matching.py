@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tradewind.model.units import HOUR, SECOND, Duration, Time
 from tradewind.policies.harvest.predictor import Predictor, Score, rounded
-from tradewind.policies.harvest.rooms import Group, Rooms, Taken, Vector, Watch, covers, has_room, plus, queue
+from tradewind.policies.harvest.rooms import MASK, Group, Rooms, Taken, Vector, Watch, covers, has_room, plus, queue
 from tradewind.policies.protocol import Kind, Machine, Place, Unit, View
 
 FEW = 16
@@ -94,6 +94,8 @@ class MatchMaker:
     def place(self, view: View) -> Iterator[Place]:
         """Start what should start now."""
         predictor = self.predictor
+        for unit in view.freed():
+            predictor.cover(view.estimate(unit, unit.kinds[0]))
         for change in view.changes():
             if not change.machine.kind.type.market.is_firm:
                 predictor.observe(change)
@@ -246,13 +248,14 @@ def _roomiest(rooms: Rooms, group: Group, demand: Vector, taken: Taken) -> Machi
     """The machine of a group with the most room, which bears most shrinks; full ones are noted as such."""
     openings = rooms.open
     best: Machine | None = None
-    for place in range(group.first, group.last):
-        machine = rooms.machine(group.keys[place])
-        if machine.id not in openings:
+    most: Vector = ()
+    for key in group.keys[group.first : group.last]:
+        machine = openings.get(key & MASK)
+        if machine is None:
             continue
-        if has_room(machine, demand, taken):
-            if best is None or machine.free[1:] > best.free[1:]:
-                best = machine
-        elif not any(machine.free):
+        free = machine.free
+        if not any(free):
             del openings[machine.id]
+        elif (best is None or free[1:] > most) and has_room(machine, demand, taken):
+            best, most = machine, free[1:]
     return best

@@ -1,7 +1,8 @@
 """The oracle: starts a task only where it will not be preempted, because it knows the future (SlackSched, 4.1).
 
 A task starts on a machine if, as long as it runs, the machine never has less than what is in use then and now. The
-paper's waits for machines that do not shrink at all; ours lets shrinks happen that hurt nobody. Of several machines it
+paper's waits for machines that do not shrink at all (`strict`: not below what they have now); ours lets shrinks happen
+that hurt nobody. Of several machines it
 takes the one with the least to spare, which leaves the stable ones to longer tasks. Only a simulation has a future.
 """
 
@@ -36,7 +37,8 @@ class Clairvoyant(Protocol):
 class Oracle:
     """Places tasks with full knowledge of what machines will have."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_strict: bool = False) -> None:
+        self._is_strict = is_strict
         self._future: Future | None = None
         self._is_told = False
         self._watch = Watch()
@@ -85,7 +87,8 @@ class Oracle:
                 return machine
             length = view.estimate(unit, machine.kind)
             used = sum(dict(each.need.requirement.amounts).get(CPUS, 0) for each in machine.running.values())
-            if self._future.least_ahead(machine.id, view.now, length) < used + wanted:
+            least = self._future.least_ahead(machine.id, view.now, length)
+            if least < used + wanted or (self._is_strict and least < self._future.least_ahead(machine.id, view.now, 1)):
                 continue
             spare = self._future.least_ahead(machine.id, view.now, FAR * length) - used - wanted
             if best is None or (spare, machine.id) < best[:2]:

@@ -72,6 +72,13 @@ class Replicated(Plain):
 
 
 @dataclass(frozen=True, slots=True)
+class Foreseen(Holding):
+    """Placement by knowledge of the future."""
+
+    strict: bool = _help(default=False, text="whether it waits for machines that do not shrink at all, as in the paper")
+
+
+@dataclass(frozen=True, slots=True)
 class Predicted(Holding):
     """Placement by prediction."""
 
@@ -79,7 +86,7 @@ class Predicted(Holding):
         "shrink", "which changes count: the `first` (equation 1), `several`, or `shrink`s (equation 3)"
     )
     naive: bool = _help(default=False, text="whether machines still waiting for a change are left out, as in the paper")
-    window: str = _help("1d", "how long changes are remembered")
+    window: str = _help("1d", "how long changes are remembered; at least three times as long as the longest task")
     kills: Literal["learnt", "all"] = _help(
         "learnt", "what a shrink ends: the share that it did before, or all (paper)"
     )
@@ -196,6 +203,6 @@ REPLICATE = _offer(
 ORACLE = _offer(
     "oracle",
     "on shrinking machines: where a task will not be preempted (simulation only)",
-    Holding,
-    lambda parameters: _policy("oracle", parameters, Oracle()),
+    Foreseen,
+    lambda parameters: _policy("oracle", parameters, Oracle(is_strict=parameters.strict)),
 )

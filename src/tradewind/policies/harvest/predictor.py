@@ -7,10 +7,14 @@ that has just grown, and the rest of the task, for which the same is asked again
 expected.
 
 *What a shrink ends.* The paper takes every shrink to end every task on the machine. With `learns_kills` only the share
-is expected to end that did so before: machines are rarely full, and shrinks rarely total.
+is expected to end that did so before: machines are rarely full, and shrinks rarely total. What outlives one is on a
+machine that has just shrunk, and has the next one to fear: with equation 3 all of them count, each when it is expected.
 
 *Expected completion.* Equation 2 restarts a preempted task on a machine that has just changed; its expected time there,
 `E0 = p0 d + (1 - p0) (w0 + E0)`, is `d + (1 - p0) / p0 w0`. Where `p0` is next to nothing it is capped.
+
+*How far back.* For a task to end with 70 % confidence a machine must have been stable for 2.6 times as long (Fig. 13);
+so changes are remembered for three times the length of the longest task, and for a day at least, which is the paper's.
 
 Scores depend on how a machine changed last and how long ago. They are kept by (direction, elapsed, duration), the two
 times rounded to a part of themselves, until the curve is drawn anew.
@@ -34,6 +38,12 @@ PRIOR = 10.0
 """Attempts of which it is taken for granted at first that they end with a shrink."""
 MEMORY = 1_000.0
 """Attempts beyond which older ones are forgotten by half."""
+UNLIKELY = 0.02
+"""Shrinks that a task meets with a smaller probability are left out."""
+REACH = 3
+"""How many times the longest task changes are remembered for."""
+FARTHEST = 30 * DAY
+"""For which changes are remembered at most."""
 STEPS = 4
 """Into how many steps a doubling of time is divided."""
 
@@ -97,6 +107,13 @@ class Predictor:
             self.shrinks.observe(at, at - since)
         self._since_shrink[number] = [at]
 
+    def cover(self, length: Duration) -> None:
+        """There is a task of some length: look back far enough for it from now on."""
+        wanted = min(REACH * length, FARTHEST)
+        if wanted > self.changes.window:
+            self.changes.window = self.shrinks.window = self.directions.window = wanted
+            self._saved = None
+
     def forget(self, machine: int) -> None:
         """A machine is gone."""
         if self._since_shrink.pop(machine, None) is not None:
@@ -134,7 +151,7 @@ class Predictor:
         """Equation 2 without waiting, exactly."""
         p, wasted = self._outlook(grew, elapsed, length)
         fresh, wasted_then = self._outlook(True, 0, length)  # noqa: FBT003
-        if self._learns_kills:
+        if self._learns_kills and self.form != "shrink":
             killed = self._ended / self._ran
             p, fresh = 1 - killed * (1 - p), 1 - killed * (1 - fresh)
         restart = length + (1 - fresh) / max(fresh, LEAST) * wasted_then
@@ -143,10 +160,10 @@ class Predictor:
     def _outlook(self, grew: bool, elapsed: Duration, length: Duration) -> tuple[float, float]:
         """How likely a task ends before the machine shrinks, and otherwise the time wasted until then."""
         curve = self._curve
+        if self.form == "shrink":
+            return self._endures(elapsed, length, self._ended / self._ran if self._learns_kills else 1.0)
         changes = curve.within(elapsed, length)
         time = curve.until(elapsed, length)
-        if self.form == "shrink":
-            return 1 - changes, time
         shrinks = self.directions.shrinks(grew)
         if self.form == "first":
             return 1 - shrinks * changes, time
@@ -156,6 +173,24 @@ class Predictor:
         fails = at_once + later
         wasted = (at_once * time + later * (time + wasted_then)) / fails if fails > 0 else time
         return 1 - fails, wasted
+
+    def _endures(self, elapsed: Duration, length: Duration, killed: float) -> tuple[float, float]:
+        """The outlook where each shrink ends a task with a probability, and another may follow."""
+        curve = self.shrinks
+        fails = lost = passed = 0.0
+        alive = 1.0
+        left = length
+        while True:
+            shrinks = alive * curve.within(elapsed, left)
+            time = curve.until(elapsed, left)
+            passed += time
+            fails += shrinks * killed
+            lost += shrinks * killed * passed
+            alive = shrinks * (1 - killed)
+            left = round(length - passed)
+            elapsed = 0
+            if alive < UNLIKELY or left < SECOND:
+                return 1 - fails, lost / fails if fails > 0 else time
 
     def _after_growth(self, length: int) -> tuple[float, float]:
         """The outlook for the rest of a task, of a rounded length, on a machine that has just grown."""
@@ -177,6 +212,7 @@ class Predictor:
         """What was learnt, as plain values; the same object until something new is learnt."""
         if self._saved is None:
             self._saved = {
+                "window": self.changes.window,
                 "changes": self.changes.save(),
                 "shrinks": self.shrinks.save(),
                 "directions": self.directions.save(),
@@ -187,6 +223,7 @@ class Predictor:
 
     def load(self, saved: dict[str, Any]) -> None:
         """Replace what was learnt."""
+        self.cover(saved.get("window", 0) // REACH)
         self.changes.load(saved["changes"])
         self.shrinks.load(saved["shrinks"])
         self.directions.load(saved["directions"])

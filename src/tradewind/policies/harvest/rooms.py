@@ -15,7 +15,8 @@ from tradewind.policies.harvest.predictor import rounded, unrounded
 from tradewind.policies.protocol import Kind, Machine, Pool, Unit, View
 
 _BITS = 40
-_MASK = (1 << _BITS) - 1
+MASK = (1 << _BITS) - 1
+"""Of a key: the number of the machine that it stands for."""
 OVERDUE = MINUTE
 """How long a unit is thought to go on that should have ended by now."""
 
@@ -57,10 +58,6 @@ class Rooms:
     def machines(self) -> Iterator[Machine]:
         """All that are up."""
         return iter(self._machines.values())
-
-    def machine(self, key: int) -> Machine:
-        """The machine that a key of a group stands for."""
-        return self._machines[key & _MASK]
 
     def update(self, view: View, machine: Machine) -> None:
         """A machine has come up, changed, gained or lost room, or gone."""
@@ -125,7 +122,7 @@ class Rooms:
             wait = max(0, (key >> _BITS) - now)
             if wait >= limit:
                 return
-            yield self._machines[key & _MASK], wait
+            yield self._machines[key & MASK], wait
 
     def frees(self, machine: Machine, demand: Vector, taken: Taken) -> Time | None:
         """When a machine is thought to have room for a demand, if what runs there suffices for it."""

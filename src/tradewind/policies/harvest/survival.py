@@ -29,7 +29,8 @@ class Survival:
     def __init__(
         self, window: Duration = DAY, *, is_naive: bool = False, refresh: float = 0.01, prior: Duration = HOUR
     ) -> None:
-        self._window = window
+        self.window = window
+        """For how long observations are kept; may grow."""
         self._is_naive = is_naive
         self._refresh = refresh
         self._prior = prior
@@ -50,7 +51,7 @@ class Survival:
         (self._censored if is_censored else self._ended).add(lasted)
         self._seen.append((at, lasted, is_censored))
         self._stale += 1
-        while self._seen and self._seen[0][0] <= at - self._window:
+        while self._seen and self._seen[0][0] <= at - self.window:
             _, old, was_censored = self._seen.popleft()
             (self._censored if was_censored else self._ended).remove(old)
             self._stale += 1
@@ -60,7 +61,7 @@ class Survival:
         if self._drawn_at is None:
             return True
         old = now - self._drawn_at
-        return self._stale > self._refresh * len(self._seen) or old > self._refresh * self._window
+        return self._stale > self._refresh * len(self._seen) or old > self._refresh * self.window
 
     def refresh(self, now: Time, waiting: Iterable[Duration]) -> None:
         """Draw the curve anew, with what is waiting now and for how long."""
@@ -111,9 +112,12 @@ class Survival:
         next_censored = next(censored, None)
         place = 0
         ended = list(self._ended)
-        while place < len(ended):
+        count = len(ended)
+        while place < count:
             time = ended[place]
-            last = bisect_right(ended, time, place)
+            last = place + 1
+            while last < count and ended[last] == time:
+                last += 1
             while next_censored is not None and next_censored < time:
                 at_risk -= 1
                 next_censored = next(censored, None)
