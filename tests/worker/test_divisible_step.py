@@ -81,7 +81,7 @@ def awaited(root: int, seconds: float = 60) -> list[psutil.Process]:
 
 
 def shown(folder: Path) -> str:
-    (out,) = (folder / ".tradewind" / "runs").glob("*/show/*/out")
+    (out,) = (folder / ".tradewind" / "runs").glob("*/show.*/out")
     return out.read_text()
 
 
@@ -103,7 +103,7 @@ def test_killed_partitions_and_a_killed_control_plane_lose_and_double_nothing(tm
     time.sleep(1.5)
     os.kill(run.pid, signal.SIGKILL)
     run.communicate(timeout=60)
-    (store,) = (tmp_path / ".tradewind" / "runs").glob("*/price/checkpoint/job.db")
+    (store,) = (tmp_path / ".tradewind" / "runs").glob("*/price.checkpoint/job.db")
     size = store.stat().st_size
     assert size > 0
     again = tradewind(tmp_path, "run", "--resume")
@@ -111,7 +111,7 @@ def test_killed_partitions_and_a_killed_control_plane_lose_and_double_nothing(tm
     out, _ = again.communicate(timeout=120)
     assert again.returncode == 0, out
     assert shown(tmp_path) == f"4000 {2 * sum(range(4000))}"
-    assert len(list((tmp_path / ".tradewind" / "runs").glob("*/price/checkpoint/job.db"))) == 1
+    assert len(list((tmp_path / ".tradewind" / "runs").glob("*/price.checkpoint/job.db"))) == 1
 
 
 def test_reducers_are_commands_and_functions_and_their_failures_are_told(tmp_path: Path) -> None:
@@ -222,5 +222,5 @@ steps:
     run = tradewind(tmp_path, "run", "price.yaml")
     out, _ = run.communicate(timeout=120)
     assert run.returncode == 0, out
-    (result,) = (tmp_path / ".tradewind" / "runs").glob("*/price/*/result")
+    (result,) = (tmp_path / ".tradewind" / "runs").glob("*/price.*/result")
     assert result.read_text().split() == [str(number) for number in range(100)]

@@ -6,19 +6,25 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from running import Service, service, start_worker, stop
+from running import Service, service, start_worker, stop, wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "montecarlo"))
 option: Any = import_module("option")
 
 PROGRAM = str(Path(option.__file__))
 PATHS = 2_000_000
+SPEEDS = {"fast": 0.004, "slow": 0.008, "slower": 0.016}
+"""Seconds for a thousand paths, at each site."""
+UNDER_FIRE = 100
+"""Times as slow while there is killing, so that the job cannot end meanwhile."""
+KILLS = 6
 
 
 def programs(workers: list["subprocess.Popen[bytes]"]) -> list[psutil.Process]:
@@ -30,6 +36,14 @@ def programs(workers: list["subprocess.Popen[bytes]"]) -> list[psutil.Process]:
         except psutil.NoSuchProcess:
             continue
     return found
+
+
+def stop_all(workers: Iterable["subprocess.Popen[bytes]"]) -> None:
+    """All at once, for a program that sleeps is waited for."""
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        stop(worker)
 
 
 def checked(running: Service, job: str) -> None:
@@ -54,38 +68,38 @@ def test_workers_and_service_killed_at_random_lose_nothing_and_count_nothing_twi
     with service(tmp_path) as running:
         body = {"iterations": PATHS, "target": 8, "reducer": "sum", "initial": 3, "maximum": 4}
         job = running.post("/jobs", body)["id"]
-        speeds = {"fast": "0.004", "slow": "0.008", "slower": "0.016"}
-        tokens = {site: running.token(site) for site in speeds}
+        tokens = {site: running.token(site) for site in SPEEDS}
 
-        def begin(site: str) -> "subprocess.Popen[bytes]":
-            command = ("--", "nice", "-n", "5", "env", f"OPTION_PAUSE={speeds[site]}", sys.executable, PROGRAM)
-            return start_worker(running.url, tokens[site], *command)
+        def begin(site: str, slower: float) -> "subprocess.Popen[bytes]":
+            pause = f"OPTION_PAUSE={SPEEDS[site] * slower}"
+            return start_worker(
+                running.url, tokens[site], "--", "nice", "-n", "5", "env", pause, sys.executable, PROGRAM
+            )
 
-        workers = {site: begin(site) for site in speeds}
+        def strike() -> bool:
+            alive = programs(list(workers.values()))
+            if alive:
+                chance.choice(alive).kill()
+            return bool(alive)
+
+        workers = {site: begin(site, slower=UNDER_FIRE) for site in SPEEDS}
         try:
-            kills = age = 0
-            for _ in range(400):
-                time.sleep(0.25)
-                state = running.get(f"/jobs/{job}")["state"]
-                if state not in ("queued", "running"):
-                    break
-                alive = programs(list(workers.values()))
-                age += bool(alive)
-                if alive and age % 5 == 1 and kills < 6:  # at first sight, then now and again
-                    chance.choice(alive).kill()
-                    kills += 1
-                if age == 16 and alive:
+            for number in range(KILLS):
+                wait_for(strike, 60)
+                time.sleep(chance.uniform(0, 1))
+                if number in (2, 4):
+                    running.kill()
+                    running.start()
+                if number == 3:
                     site = chance.choice(sorted(workers))
                     for process in programs([workers[site]]):
                         process.kill()
                     workers[site].send_signal(signal.SIGKILL)
                     workers[site].wait()
-                    workers[site] = begin(site)
-                if age in (9, 20) and alive:
-                    running.kill()
-                    running.start()
+                    workers[site] = begin(site, slower=UNDER_FIRE)
+            assert running.get(f"/jobs/{job}")["state"] in ("queued", "running"), "all of it hit a job that went on"
+            stop_all(workers.values())
+            workers |= {site: begin(site, slower=1) for site in SPEEDS}
             checked(running, job)
-            assert kills >= 1
         finally:
-            for worker in workers.values():
-                stop(worker)
+            stop_all(workers.values())

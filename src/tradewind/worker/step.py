@@ -171,7 +171,7 @@ class Local:
         found = merging.pieces(self.desk, job.number)
         reducer = self.given["reducer"]
         if reducer in merging.REDUCERS:
-            return merging.merge(reducer, found, self.objects)
+            return b"".join(merging.merged(reducer, found, self.objects))
         files = reducing.lay_out((piece.result for piece in found), self.objects.read, self.folder / "results")
         return reducing.reduce_files(reducing.command_of(reducer, self.given["reduce"]), files, self.folder)
 

@@ -1,6 +1,7 @@
 """What workers call, in one process: the description is true, and reports take the short way with the same answers."""
 
 import asyncio
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,10 +70,12 @@ def lease(client: Caller) -> tuple[str, str, str]:
 
 
 schema = schemathesis.openapi.from_dict(worker_application().openapi())
+EXPLORES = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
+EXAMPLES = 60 if EXPLORES else 5
 
 
 @schema.parametrize()
-@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=not EXPLORES, suppress_health_check=list(HealthCheck))
 def test_whatever_workers_send_is_answered_in_order(case: Any, client: Caller, lease: tuple[str, str, str]) -> None:
     token, path, secret = lease
     if case.path_parameters:

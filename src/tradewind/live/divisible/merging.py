@@ -1,10 +1,12 @@
-"""From the deliveries of a job to its result: `concatenate` or `sum`, in the order of iterations.
+"""From the deliveries of a job to its result: `concatenate`, in the order of iterations, or `sum`.
 
 A checkpoint stands for all that its partition delivered up to then. Results that were uploaded as objects are read
-back: as JSON to be summed, as they are to be concatenated.
+back: as JSON to be summed, as they are to be concatenated. One object is in memory at a time, and of what is summed the
+deliveries of one partition; so the size of a result is bounded by where objects lie.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import orjson
@@ -34,13 +36,19 @@ class Piece(NamedTuple):
 
 def pieces(desk: Desk, job: int) -> list[Piece]:
     """What counts of the deliveries of a job, by iterations."""
-    kept: dict[int, list[Piece]] = {}
-    for partition, ranges, is_checkpoint, result in _deliveries(desk, job):
-        if is_checkpoint:
-            kept[partition] = []
-        if result:
-            kept.setdefault(partition, []).append(Piece(orjson.loads(ranges)[0][0], orjson.loads(result)))
-    return sorted((piece for row in kept.values() for piece in row), key=lambda piece: piece.first)
+    return sorted(standing(desk, job), key=lambda piece: piece.first)
+
+
+def standing(desk: Desk, job: int) -> Iterator[Piece]:
+    """What counts of the deliveries of a job, one partition after the other; no more than one is held in memory."""
+    for _, rows in groupby(_deliveries(desk, job), key=lambda row: row[0]):
+        kept: list[Piece] = []
+        for _, ranges, is_checkpoint, result in rows:
+            if is_checkpoint:
+                kept.clear()
+            if result:
+                kept.append(Piece(orjson.loads(ranges)[0][0], orjson.loads(result)))
+        yield from kept
 
 
 def _deliveries(desk: Desk, job: int) -> Iterator[tuple[int, str, bool, str]]:
@@ -62,30 +70,39 @@ def _page(turn: Turn, job: int, after: tuple[int, int]) -> list[Any]:
 
 
 def result(desk: Desk, objects: Objects, id: str, number: int, reducer: str) -> bytes:
-    """The result of a job that is done: as a site has reduced it, or merged now, and kept."""
+    """The result of a job that is done."""
+    return objects.read(settle(desk, objects, id, number, reducer))
+
+
+def settle(desk: Desk, objects: Objects, id: str, number: int, reducer: str) -> str:
+    """See to it that the result of a job that is done is there: as a site has reduced it, or merged now; its name."""
     key = merged_key(id)
-    if objects.has(key):
-        return objects.read(key)
-    content = merge(reducer, pieces(desk, number), objects)
-    objects.write(key, content)
-    return content
+    if not objects.has(key):
+        found = standing(desk, number) if reducer == "sum" else pieces(desk, number)
+        objects.write(key, merged(reducer, found, objects))
+    return key
 
 
-def merge(reducer: str, found: list[Piece], objects: Objects) -> bytes:
-    """The result of a job."""
+def merged(reducer: str, found: Iterable[Piece], objects: Objects) -> Iterator[bytes]:
+    """The result of a job, a piece at a time."""
     if reducer == "sum":
         total: Any = None
         for piece in found:
             value = _value(piece, objects)
             total = value if total is None else added(total, value)
-        return orjson.dumps(total)
-    if any("object" in piece.result for piece in found):
-        return b"".join(_bytes(piece, objects) for piece in found)
-    values: list[Any] = []
-    for piece in found:
+        yield orjson.dumps(total)
+        return
+    known = list(found)
+    if any("object" in piece.result for piece in known):
+        yield from (_bytes(piece, objects) for piece in known)
+        return
+    mark = b"["
+    for piece in known:
         value = piece.result["inline"]
-        values.extend(value if isinstance(value, list) else [value])
-    return orjson.dumps(values)
+        for each in value if isinstance(value, list) else [value]:
+            yield mark + orjson.dumps(each)
+            mark = b","
+    yield b"[]" if mark == b"[" else b"]"
 
 
 def added(one: Any, other: Any) -> Any:

@@ -10,8 +10,10 @@ so what is relied upon there is a copy, under a name that no address was ever si
 import hmac
 import os
 import secrets
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any, Literal, Protocol, TypeAlias
 
 from tradewind.model.errors import TradewindError
@@ -21,6 +23,8 @@ Method: TypeAlias = Literal["GET", "PUT"]
 
 GOOD_FOR: Duration = 20 * 60 * SECOND
 """How long an address can be used."""
+_SPOOLED = 16 << 20
+"""Bytes that are gathered in memory; more go to a file."""
 
 
 class ObjectError(Exception):
@@ -36,11 +40,14 @@ class Objects(Protocol):
     def read(self, key: str) -> bytes:
         """An object."""
 
-    def write(self, key: str, content: bytes) -> None:
-        """Write an object; there may be one already."""
+    def write(self, key: str, content: bytes | Iterable[bytes]) -> None:
+        """Write an object, whole or piece by piece; there may be one already."""
 
     def has(self, key: str) -> bool:
         """Whether an object is there."""
+
+    def size(self, key: str) -> int:
+        """Bytes of an object."""
 
     def keep(self, key: str) -> str:
         """The name under which what was uploaded can change no more, whoever still holds the address."""
@@ -78,13 +85,17 @@ class LocalObjects:
         except OSError:
             raise ObjectError(f"there is no object {key!r}") from None
 
-    def write(self, key: str, content: bytes) -> None:
+    def write(self, key: str, content: bytes | Iterable[bytes]) -> None:
         """All of it or nothing."""
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        draft.write_bytes(content)
-        draft.replace(path)
+        try:
+            with draft.open("wb") as file:
+                file.writelines([content] if isinstance(content, bytes) else content)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
 
     def write_once(self, key: str, content: bytes) -> bool:
         """Write an object that is not there yet; False: there is another one. The same again is fine."""
@@ -103,6 +114,13 @@ class LocalObjects:
     def has(self, key: str) -> bool:
         """Whether an object is there."""
         return self.path(key).is_file()
+
+    def size(self, key: str) -> int:
+        """Bytes of an object."""
+        try:
+            return self.path(key).stat().st_size
+        except OSError:
+            raise ObjectError(f"there is no object {key!r}") from None
 
     def keep(self, key: str) -> str:
         """Its own, for it is written once."""
@@ -143,9 +161,15 @@ class S3Objects:
         content: bytes = found["Body"].read()
         return content
 
-    def write(self, key: str, content: bytes) -> None:
-        """Write an object."""
-        self._client.put_object(Bucket=self._bucket, Key=self._key(key), Body=content)
+    def write(self, key: str, content: bytes | Iterable[bytes]) -> None:
+        """Write an object; what comes piece by piece is gathered in a file first."""
+        if isinstance(content, bytes):
+            self._client.put_object(Bucket=self._bucket, Key=self._key(key), Body=content)
+            return
+        with SpooledTemporaryFile(_SPOOLED) as file:
+            file.writelines(content)
+            file.seek(0)
+            self._client.upload_fileobj(file, self._bucket, self._key(key))
 
     def has(self, key: str) -> bool:
         """Whether an object is there."""
@@ -154,6 +178,14 @@ class S3Objects:
         except self._client.exceptions.ClientError:
             return False
         return True
+
+    def size(self, key: str) -> int:
+        """Bytes of an object."""
+        try:
+            length: int = self._client.head_object(Bucket=self._bucket, Key=self._key(key))["ContentLength"]
+        except self._client.exceptions.ClientError as error:
+            raise ObjectError(f"there is no object {key!r}") from error
+        return length
 
     def keep(self, key: str) -> str:
         """A copy, named after its content: the same upload again is the same copy."""

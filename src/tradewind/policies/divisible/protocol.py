@@ -131,8 +131,11 @@ class Balancer(Protocol):
     def shares_slots(self) -> bool:
         """Whether slots may change hands between jobs that are balanced so."""
 
-    def can_spare(self, job: JobView, partition: PartitionView, now: Time) -> bool:
-        """Whether the job can do without a partition for a while."""
+    def can_spare(self, job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:
+        """Whether the job can do without a partition for a while, or for good."""
+
+    def is_pressed(self, job: JobView, now: Time) -> bool:
+        """Whether the job needs slots now, whoever is due before it."""
 
 
 def remaining(job: JobView, now: Time) -> int:

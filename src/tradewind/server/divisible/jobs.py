@@ -24,7 +24,7 @@ from tradewind.server.context import answer
 from tradewind.server.describing import CHANGING
 from tradewind.server.divisible import bodies
 from tradewind.server.divisible.bodies import REFUSALS
-from tradewind.server.divisible.office import asked
+from tradewind.server.divisible.office import Office, asked
 from tradewind.server.paging import Cursor, Limit, numbers_of, page
 from tradewind.server.problems import Problem, not_found
 
@@ -32,6 +32,8 @@ router = APIRouter(tags=["divisible jobs"], responses=REFUSALS | CHANGING)
 
 Job = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 _LAST = 2**62
+_SHOWN = 1 << 20
+"""Bytes of a result that are shown; larger ones are fetched from their address."""
 
 
 @router.post("/jobs", status_code=201)
@@ -141,17 +143,20 @@ async def results(request: Request, job: Job) -> Response:
     if shown["state"] != "done":
         raise Problem(409, f"the job is {shown['state']}: {shown['progress']:.1%} delivered")
     try:
-        content = await run_in_threadpool(
-            merging.result, office.desk, office.objects, job, shown["number"], shown["reducer"]
-        )
+        key, content = await run_in_threadpool(_result, office, job, shown)
     except (Refused, ObjectError) as error:
         raise Problem(409, str(error)) from error
-    key = merging.merged_key(job)
     told = {"job": job, "reducer": shown["reducer"], "url": office.objects.address("GET", key, office.desk.clock())}
     try:
-        return answer(told | {"result": orjson.loads(content) if len(content) <= 1 << 20 else None})
+        return answer(told | {"result": orjson.loads(content)})
     except orjson.JSONDecodeError:
         return answer(told | {"result": None})
+
+
+def _result(office: Office, job: str, shown: dict[str, Any]) -> tuple[str, bytes]:
+    """The name of a job's result, and what can be shown of it."""
+    key = merging.settle(office.desk, office.objects, job, shown["number"], shown["reducer"])
+    return key, office.objects.read(key) if office.objects.size(key) <= _SHOWN else b"null"
 
 
 @router.get("/sites")
