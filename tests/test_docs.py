@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tradewind.cli import application
+from tradewind.core.log import Record
 from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, diagram
 from tradewind.model.command import Acquire, Ended
 from tradewind.model.scenario import Scenario, Submission
@@ -15,7 +16,7 @@ from tradewind.model.units import MINUTE
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.protocol import Offer
 from tradewind.sim.defaults import MACHINES
-from tradewind.sim.driver import Record, Simulation
+from tradewind.sim.driver import Simulation
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -114,5 +114,5 @@ def test_whoever_watches_a_run_is_told_that_it_will_be_late(capsys: pytest.Captu
         "7 active: 1 running",
         "7 active: 1 running, will miss its deadline by 1m30s",
         "7 done: 1 done",
-        "7 is done after 1m34s",
+        "7 is done after 1m34s, 1m30s after its deadline",
     ]

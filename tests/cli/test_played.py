@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tradewind.api.place import Place
 from tradewind.cli.running import carry_out
 from tradewind.cli.wish import Wish
 from tradewind.client.embedded import Embedded
@@ -23,8 +24,8 @@ tasks:
 
 
 def run(folder: Path, machines: str, trace: str, policy: Sequence[str] = (), budget: str | None = None) -> list[Any]:
-    """The records of a run that ended well."""
-    (folder / "work.yaml").write_text(WORK)
+    """The records of a run that ended well; with a budget, nothing needs to be taken back for it to end."""
+    (folder / "work.yaml").write_text(WORK if budget is None else WORK.replace("sleep 20", "sleep 3"))
     (folder / "machines.yaml").write_text(f"machines:\n  there: {{{machines}}}\n")
     (folder / "trace.csv").write_text(trace)
     wish = Wish(
@@ -71,6 +72,12 @@ def test_a_budget_holds_for_machines_that_are_played(tmp_path: Path) -> None:
     assert counts(records)["cut"] > 0
     charges = sorted(record["at"] for record in records if record["event"] == "charged")
     assert all(sum(at - 1 < other <= at for other in charges) <= 2 for at in charges)
+
+
+def test_workflows_of_python_run_on_such_machines_too(tmp_path: Path) -> None:
+    (tmp_path / "machines.yaml").write_text("machines: {there: {cpus: 2, market: spot, trace: trace.csv}, here: {}}")
+    (tmp_path / "trace.csv").write_text("t_s,machines\n0,1\n")
+    assert list(Place(folder=tmp_path, machines=tmp_path / "machines.yaml").settings().leases) == ["there"]
 
 
 def test_a_trace_that_is_missing_is_said_before_anything_begins(tmp_path: Path) -> None:

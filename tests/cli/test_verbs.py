@@ -125,7 +125,7 @@ def test_explain_names_what_failed(folder: Path) -> None:
 def test_watching_ends_with_the_code_of_run(folder: Path) -> None:
     watched = tradewind(f"watch last --folder {folder}")
     assert watched.exit_code == 1
-    assert "is failed after" in watched.stderr
+    assert "has failed after" in watched.stderr
     events = tradewind(f"watch last --events --json --folder {folder}")
     assert {"start", "failed", "ended"} <= {json.loads(line)["event"] for line in events.stdout.splitlines()}
 
@@ -295,3 +295,33 @@ def test_the_log_of_a_simulation_is_reported_as_the_how_to_says(home: Path) -> N
     for command in commands:
         assert tradewind(command).exit_code == 0
     assert "mProject" in (home / "montage.html").read_text()
+
+
+JOB = {"id": "8f3a", "number": 3, "name": "", "state": "running", "iterations": 1_000_000, "delivered": 250_000}
+JOB |= {"assigned": 750_000, "unassigned": 0, "computed": 300_000, "progress": 0.25, "target": 2700.0, "eta": 90.0}
+JOB |= {"submitted": 1000.0, "started": 1001.0, "ended": None, "command": ["python", "a b.py"], "balancer": "ruper"}
+JOB |= {"partitions": {"live": 2, "queued": 0}, "tenant": "lab"}
+
+
+def test_a_divisible_job_is_shown_as_people_read_it(server: FakeServer) -> None:
+    server.on("GET", "/jobs/8f3a", JOB)
+    shown = dict(line.split(None, 1) for line in tradewind("jobs get 8f3a").stdout.splitlines())
+    assert (shown["iterations"], shown["delivered"], shown["progress"]) == ("1,000,000", "250,000", "25.0%")
+    assert (shown["target"], shown["eta"], shown["command"]) == ("45m00s", "1m30s", "python 'a b.py'")
+    assert "e+" not in shown["submitted"]
+    assert json.loads(tradewind("jobs get 8f3a -o json").stdout) == JOB
+
+
+@pytest.mark.parametrize(("state", "code"), [("done", 0), ("failed", 1), ("cancelled", 1)])
+def test_a_divisible_job_is_watched_to_its_end(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, state: str, code: int
+) -> None:
+    monkeypatch.setattr("tradewind.cli.jobs._LOOK", 0.0)
+    looks = iter([JOB, JOB, JOB | {"state": state, "progress": 1.0, "eta": None, "ended": 1100.0}])
+    server.answers["GET", "/jobs/8f3a"] = lambda _: httpx.Response(200, json=next(looks))
+    watched = tradewind("jobs watch 8f3a")
+    assert watched.exit_code == code
+    assert watched.stderr.splitlines() == [
+        "running: 25.0% of 1,000,000 iterations, ends in 1m30s",
+        f"{state}: 100.0% of 1,000,000 iterations",
+    ]

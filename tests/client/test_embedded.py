@@ -31,9 +31,7 @@ def running(folder: Path, *arguments: str) -> Iterator[Embedded]:
     (folder / "slow.yaml").write_text(SLOW)
     child = subprocess.Popen([*COMMAND, "run", *(arguments or ("slow.yaml",))], cwd=folder, stderr=subprocess.DEVNULL)
     try:
-        until(
-            lambda: len(list(folder.glob(".tradewind/runs/*/*/*/out"))) > 2 and (folder / ".tradewind" / FILE).exists()
-        )
+        until(lambda: len(list(folder.glob(".tradewind/runs/*/*/out"))) > 2 and (folder / ".tradewind" / FILE).exists())
         with reading(folder / ".tradewind") as backend:
             yield backend
         child.wait(30)
@@ -77,6 +75,10 @@ def test_a_session_at_work_is_steered(tmp_path: Path) -> None:
         until(lambda: backend.run("last")["tasks"] != left)
         backend.prioritise("last", 7)
         until(lambda: backend.run("last")["priority"] == 7)
+        backend.redate("last", "2h")
+        until(lambda: backend.run("last")["deadline"] == backend.run("last")["submitted"] + 7200)
+        backend.redate("last", None)
+        until(lambda: backend.run("last")["deadline"] is None)
         machine = backend.machines()[0]["number"]
         backend.remove(machine)
         until(lambda: all(each["number"] != machine for each in backend.machines()))
@@ -93,7 +95,7 @@ def test_logs_and_progress_are_followed_to_the_end(tmp_path: Path) -> None:
         " b: {run: 'echo more', needs: [a], alone: true}}"
     )
     child = subprocess.Popen([*COMMAND, "run", "flow.yaml"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    until(lambda: list(tmp_path.glob(".tradewind/runs/*/a/1/out")))
+    until(lambda: list(tmp_path.glob(".tradewind/runs/*/a.1/out")))
     followed = tradewind(tmp_path, "logs", "last", "-f")
     assert followed.returncode == 0, followed.stderr
     lines = [line.replace("a | ", "") for line in followed.stdout.splitlines()]
@@ -108,13 +110,18 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
     folder = tmp_path / ".tradewind"
     (tmp_path / "slow.yaml").write_text(SLOW)
     child = subprocess.Popen([*COMMAND, "run", "slow.yaml"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    until(lambda: len(list(tmp_path.glob(".tradewind/runs/*/*/*/out"))) > 2)
+    until(lambda: len(list(tmp_path.glob(".tradewind/runs/*/*/out"))) > 2)
     child.kill()
     child.wait()
     assert ask(folder, "explain", run=0) is None, "what a crash leaves behind does no harm"
     with reading(folder) as backend:
         assert "--resume" in backend.explain("last")["summary"]
         assert backend.prioritise("last", 3)["priority"] == 3
+        changed = backend.redate("last", "90m")
+        assert (changed["priority"], changed["deadline"]) == (3, changed["submitted"] + 5400)
+        for wrong in ("soon", "0s"):
+            with pytest.raises(ClientError, match="deadline: "):
+                backend.redate("last", wrong)
         assert backend.suspend("last")["status"] == "suspended"
         assert backend.resume("last")["status"] == "active"
         assert backend.cancel("last")["status"] == "cancelled"
@@ -146,3 +153,11 @@ def test_a_stranger_on_the_port_is_not_listened_to(tmp_path: Path) -> None:
     assert ask(tmp_path, "cancel", run=0) is None
     (tmp_path / FILE).write_text("no json")
     assert ask(tmp_path, "cancel", run=0) is None
+
+
+def test_a_retried_run_keeps_going_as_before(tmp_path: Path) -> None:
+    bad = {f"bad{index}": {"run": "echo x >> ../../../../marks; false", "cpus": 1} for index in range(3)}
+    (tmp_path / "flow.yaml").write_text(json.dumps({"steps": bad}))
+    assert tradewind(tmp_path, "run", "flow.yaml", "--keep-going").returncode == 1
+    assert tradewind(tmp_path, "retry", "last").returncode == 1
+    assert (tmp_path / "marks").read_text().split() == ["x"] * 6, "one failure does not stop the others"

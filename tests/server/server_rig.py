@@ -89,7 +89,7 @@ def settings_for(folder: Path, **server: Any) -> Settings:
 
 
 @contextmanager
-def running(settings: Settings, engine: Callable[[Listener], Any] = Obedient) -> Iterator[Site]:
+def running(settings: Settings, engine: Callable[[Listener], Any] | None = Obedient) -> Iterator[Site]:
     """A server in a thread."""
     said: list[str] = []
     context = prepared(settings, said.append, engine)
@@ -136,9 +136,9 @@ def submitted(client: httpx.Client, text: str = HELLO, **query: Any) -> dict[str
     return found
 
 
-def awaited(client: httpx.Client, run: str, *statuses: str) -> dict[str, Any]:
+def awaited(client: httpx.Client, run: str, *statuses: str, looks: int = 400) -> dict[str, Any]:
     """A run once it has one of some statuses."""
-    for _ in range(400):
+    for _ in range(looks):
         found: dict[str, Any] = client.get(f"/runs/{run}").json()
         if found["status"] in (statuses or ("done", "failed", "cancelled")):
             return found

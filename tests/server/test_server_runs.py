@@ -149,6 +149,11 @@ def test_a_suspended_run_starts_nothing_until_it_goes_on(client: httpx.Client) -
     assert [each["id"] for each in client.get("/runs", params={"status": "suspended"}).json()["items"]] == [run]
     assert run not in [each["id"] for each in client.get("/runs", params={"status": "active"}).json()["items"]]
     assert client.post(f"/runs/{run}/resume").json()["status"] == "active"
+    dated = client.put(f"/runs/{run}/deadline", json={"deadline": "3h"}).json()
+    assert dated["deadline"] == dated["submitted"] + 3 * 3600
+    assert client.put(f"/runs/{run}/deadline", json={"deadline": None}).json()["deadline"] is None
+    for wrong in ({"deadline": "soon"}, {"deadline": 0}, {}):
+        assert client.put(f"/runs/{run}/deadline", json=wrong).status_code == 422
     assert client.put(f"/runs/{run}/priority", json={"priority": 9}).json()["priority"] == 9
     assert client.put(f"/runs/{run}/priority", json={"priority": "x"}).status_code == 422
     assert client.post(f"/runs/{run}/cancel").status_code == 202
@@ -217,3 +222,21 @@ def test_machines_setups_policies_and_cost_are_told(client: httpx.Client) -> Non
             assert found["total"] == pytest.approx(total["total"])
         assert found["items"]
     assert client.get(f"/runs/{run}/cost").json()["by_machine_type"][0]["machine_type"] == "small"
+
+
+def test_a_step_that_no_machine_can_run_is_refused_at_once_where_it_is_certain_to_come(client: httpx.Client) -> None:
+    text = "name: sure\nsteps:\n  a: {run: echo}\n  b: {run: echo, capabilities: [quantum], needs: [a]}\n"
+    answer = client.post("/runs", content=text, headers={"Content-Type": "application/yaml"})
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/impossible")
+    assert "step 'b' needs 'quantum'" in answer.json()["detail"]
+
+
+def test_a_step_that_no_machine_can_run_and_comes_later_fails_its_run_and_nothing_else(client: httpx.Client) -> None:
+    text = "name: later\nsteps:\n  a: {run: echo}\n  b: {for_each: '{{ range(1) }}', run: echo, needs: [a], gpus: 9}\n"
+    run = submitted(client, text)
+    failed = awaited(client, run["id"])
+    assert (failed["status"], failed["failures"]) == ("failed", [])
+    assert failed["reason"] == "no machine type offers what task 'b[0]' needs: gpus=9"
+    assert client.get(f"/runs/{run['id']}/explain").json()["summary"] == failed["reason"]
+    done = awaited(client, submitted(client)["id"])
+    assert (done["status"], done["reason"]) == ("done", None)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.api.code import folders
+from tradewind.live.engines.played import Leases
 from tradewind.live.host import this_host
 from tradewind.live.session import Settings
 from tradewind.model.machine import MachineType
@@ -51,7 +52,9 @@ class Place:
         length = parse_duration(self.interval) if self.interval else (MINUTE if self.budget else SECOND)
         budget = None if self.budget is None else parse_money(self.budget)
         tenant = Tenant("default", budget, length if self.budget else MINUTE)
-        return Settings(self.folder.resolve(), types, tenant, self._policy(types), length, folders())
+        return Settings(
+            *(self.folder.resolve(), types, tenant, self._policy(types), length, folders()), leases=_leases(types)
+        )
 
     def _types(self) -> tuple[MachineType, ...]:
         if self.machines is None:
@@ -68,3 +71,12 @@ class Place:
         if self.policy is None and len(types) == 1 and types[0].limit == 1:
             return build("fixed", {"machines": 1})
         return build(self.policy or "demand", dict(self.policy_parameters))
+
+
+def _leases(types: tuple[MachineType, ...]) -> Mapping[str, Leases]:
+    """Who knows what becomes of machines that are played from a trace."""
+    if not any(type.trace for type in types):
+        return {}
+    from tradewind.sim.traces.playing import leases_of  # noqa: PLC0415 - seldom needed
+
+    return leases_of(types)

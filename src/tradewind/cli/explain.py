@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from tradewind.cli.logs import find_task
-from tradewind.cli.output import Plain, show_plain, when
+from tradewind.cli.output import Plain, show_failures, show_plain, stands, when
 from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
 from tradewind.client.open import Where, opened
 
+_ENDED = ("done", "failed", "cancelled")
 _MOST = 30
 _NAMED = 3
 """So many of the tasks that wait for the same are named."""
@@ -33,22 +34,38 @@ def explain(
     with opened(Where(server, profile, folder)) as backend:
         if task is None:
             found = backend.explain(run)
+            failed = backend.run(found["run"]) if found["status"] == "failed" else {}
         else:
             id = backend.run(run)["id"]
             found = backend.explain(id, find_task(backend, id, task)["number"])
     if output in (Form.JSON, Form.YAML):
         show_plain(found, output)
     elif task is None:
-        _show_run(found)
+        _show_run(found, failed)
     else:
-        typer.echo(f"{found['name']} ({found['status']}): {_why(found)}")
+        _show_task(found)
         _show_again(found["again"])
         for each in found.get("cache", ()):
             typer.echo(f"  {each['call']}: {each['text']}")
 
 
-def _show_run(found: Plain) -> None:
-    typer.echo(f"{found['run']} is {found['status']}: {found['summary']}")
+def _show_task(found: Plain) -> None:
+    if found["cause"] == "ended":
+        typer.echo(f"{found['name']} {stands(found)}{found['text'].removeprefix('is ' + found['status'])}")
+    else:
+        typer.echo(f"{found['name']} ({found['status']}): {_why(found)}")
+
+
+def _show_run(found: Plain, failed: Plain) -> None:
+    if found["status"] in _ENDED:
+        typer.echo(f"{found['run']} {stands(found)}")
+        show_failures(failed)
+        if failed.get("failures"):
+            typer.echo(
+                f"`tradewind logs {found['run']}` shows what they wrote, `tradewind retry {found['run']}` tries again"
+            )
+    else:
+        typer.echo(f"{found['run']} is {found['status']}: {found['summary']}")
     waiting: dict[str, list[str]] = {}
     for each in found["waiting"]:
         if each["status"] != "running":

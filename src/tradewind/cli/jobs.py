@@ -1,12 +1,14 @@
 """`tradewind jobs`: divisible jobs on a server."""
 
+import shlex
+import time
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urljoin
 
 import typer
 
-from tradewind.cli.output import Column, duration, field, show, show_one, show_plain, when
+from tradewind.cli.output import Column, Plain, duration, field, show, show_one, show_plain, when
 from tradewind.cli.places import Folder, Form, Output, Profile, Server
 from tradewind.client.open import Where
 from tradewind.client.open import server as opened_server
@@ -16,15 +18,18 @@ jobs = typer.Typer(help="Submit and watch divisible jobs.", no_args_is_help=True
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Its id; see `tradewind jobs list`.")]
 
+_LOOK = 1.0
+"""Seconds between looks at a job that is watched."""
+
 _COLUMNS = (
     field("id"),
     field("name"),
     field("state"),
-    Column("progress", lambda row: f"{row['progress']:.1%}"),
-    Column("partitions", lambda row: str(row["partitions"]["live"])),
-    Column("waiting", lambda row: str(row["partitions"]["queued"])),
-    Column("ends in", lambda row: duration(row["eta"])),
-    Column("target", lambda row: duration(row["target"])),
+    Column("progress", lambda row: f"{row['progress']:.1%}", is_number=True),
+    Column("partitions", lambda row: str(row["partitions"]["live"]), is_number=True),
+    Column("waiting", lambda row: str(row["partitions"]["queued"]), is_number=True),
+    Column("ends in", lambda row: duration(row["eta"]), is_number=True),
+    Column("target", lambda row: duration(row["target"]), is_number=True),
     Column("submitted", lambda row: when(row["submitted"])),
     field("tenant", is_wide=True),
     field("outlook", is_wide=True),
@@ -118,7 +123,40 @@ def get(
     - `tradewind jobs get 8f3a…`
     """
     with opened_server(Where(server, profile, folder), "jobs") as backend:
-        show_one(backend.ask("GET", f"/jobs/{id}"), output)
+        found = backend.ask("GET", f"/jobs/{id}")
+    show_one(found if output in (Form.JSON, Form.YAML) else _worded(found), output)
+
+
+def _worded(job: Plain) -> Plain:
+    """A job as people read it."""
+    moments = {name: when(job.get(name)) for name in ("submitted", "started", "ended")}
+    lengths = {name: duration(job.get(name)) for name in ("target", "eta")}
+    counts = {name: f"{job[name]:,}" for name in ("iterations", "delivered", "assigned", "unassigned", "computed")}
+    words = {"progress": f"{job['progress']:.1%}", "command": shlex.join(job["command"]), "number": None}
+    return {**job, **counts, **moments, **lengths, **words}
+
+
+@jobs.command()
+def watch(id: Id, server: Server = None, profile: Profile = None, folder: Folder = None) -> None:
+    """Watch a divisible job until it has ended; the exit code is 0 if it is done, else 1.
+
+    Examples:
+
+    - `tradewind jobs watch 8f3a… && tradewind jobs results 8f3a…`
+    """
+    before = ""
+    with opened_server(Where(server, profile, folder), "jobs") as backend:
+        while True:
+            job = backend.ask("GET", f"/jobs/{id}")
+            ends = f", ends in {duration(job['eta'])}" if job.get("eta") is not None else ""
+            line = f"{job['state']}: {job['progress']:.1%} of {job['iterations']:,} iterations{ends}"
+            if line != before:
+                typer.echo(line, err=True)
+                before = line
+            if job["ended"] is not None:
+                break
+            time.sleep(_LOOK)
+    raise typer.Exit(0 if job["state"] == "done" else 1)
 
 
 @jobs.command()

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tradewind.cli.output import Column, Plain, duration, field, paint, show, show_one, when
+from tradewind.cli.output import Column, Plain, duration, field, paint, show, show_failures, show_one, when
 from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
+from tradewind.client.backend import Backend
 from tradewind.client.open import Where, opened
 
 _STATES = ("waiting", "ready", "running", "delayed", "failed", "cancelled")
@@ -91,6 +92,14 @@ def list_runs(
         show(backend.runs(status=status, tenant=tenant, name=name, limit=limit), RUNS, output)
 
 
+def warn_if_interrupted(backend: Backend, run: Plain) -> None:
+    """Say so where nobody works on a run that has not ended, as only a folder's can be."""
+    if run["status"] == "active" and "folder" in run:
+        told = backend.explain(run["id"])
+        if any(each["cause"] == "interrupted" for each in told["waiting"]):
+            typer.echo(paint(told["summary"], fg="yellow"), err=True)
+
+
 def get(
     run: RunId = "last",
     tasks: Annotated[bool, typer.Option("--tasks", help="Show its tasks.")] = False,
@@ -114,11 +123,11 @@ def get(
             show(backend.tasks(run, status=status, limit=limit), TASKS, output)
             return
         found = backend.run(run)
+        warn_if_interrupted(backend, found)
     if output in (Form.JSON, Form.YAML):
         show_one(found, output)
         return
     moments: dict[str, Any] = {name: when(found.get(name)) for name in ("submitted", "ended", "deadline", "predicted")}
-    more = {"failures": "", "number": None, "took": _took(found), "slack": slack_of(found)}
+    more = {"failures": "", "reason": "", "number": None, "took": _took(found), "slack": slack_of(found)}
     show_one(found | moments | more, output)
-    for failure in found.get("failures", ()):
-        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"))
+    show_failures(found)

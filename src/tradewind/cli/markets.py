@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tradewind.cli.summary import amount
 from tradewind.formats.errors import did_you_mean
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import amounts
 from tradewind.model.scenario import Submission
+from tradewind.model.units import HOUR, show_duration
 from tradewind.sim.traces.clusters import CLUSTERS
 
 USUAL = "C2"
@@ -37,7 +39,7 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
         raise typer.BadParameter("no task says how long it runs, so there is nothing to compare; give each a runtime")
     rows = compare_markets(work, cluster, seed)
     regular = rows[0]
-    plain = [
+    plain: list[dict[str, Any]] = [
         {
             "machines": row.name,
             "cost": row.figures.cost,
@@ -62,9 +64,9 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
     for each in plain:
         table.add_row(
             str(each["machines"]),
-            f"{each['cost']:.2f}",
+            amount(each["cost"]),
             f"{each['saved']:.0%}",
-            f"{each['response_h']:.2f} h",
+            _hours(each["response_h"]),
             str(each["preempted"]),
             f"{each['wasted']:.1%}",
             str(each["unfinished"]),
@@ -74,6 +76,10 @@ def report_markets(work: Sequence[Submission], market: str, seed: int, json: Pat
     console.print(f"\n{_said(plain)}", highlight=False, soft_wrap=True)
 
 
+def _hours(length: float) -> str:
+    return show_duration(round(length * HOUR))
+
+
 def _said(rows: Sequence[Mapping[str, Any]]) -> str:
     """What is saved, in words."""
     regular, best = rows[0], min(rows, key=lambda row: (row["unfinished"], row["cost"]))
@@ -81,9 +87,11 @@ def _said(rows: Sequence[Mapping[str, Any]]) -> str:
         return "Regular machines are the best for this work."
     market, _, policy = str(best["machines"]).partition(", ")
     where = f"{market} machines" + (f" under {policy}" if policy else "")
+    cost, before = amount(best["cost"]), amount(regular["cost"])
+    time, usual = _hours(best["response_h"]), _hours(regular["response_h"])
     return (
-        f"On {where} the work would cost {best['cost']:.2f} instead of {regular['cost']:.2f} on regular machines,"
-        f" {best['saved']:.0%} less, and take {best['response_h']:.2f} h instead of {regular['response_h']:.2f} h"
-        f" on average.\nA core costs {PRICES[0]:g} an hour, as spot {PRICES[1]:g}, harvested {PRICES[2]:g}. Prices and"
+        f"On {where} the work would cost {cost} instead of {before} on regular machines,"
+        f" {best['saved']:.0%} less, and take {time} instead of {usual} on average.\n"
+        f"A core costs {PRICES[0]:g} an hour, as spot {PRICES[1]:g}, harvested {PRICES[2]:g}. Prices and"
         " how restless machines are differ between providers: try other clusters and seeds."
     )

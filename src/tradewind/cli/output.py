@@ -105,6 +105,8 @@ def paint(text: str, **style: Any) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
@@ -114,6 +116,24 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+_STANDS = {"failed": "has failed", "cancelled": "was cancelled"}
+"""How people say it of a run or task; of others, that it is so."""
+
+
+def stands(each: Plain) -> str:
+    """How a run or task stands, in words."""
+    status = each["status"]
+    return _STANDS.get(status, f"is {status}")
+
+
+def show_failures(run: Plain, *, err: bool = False) -> None:
+    """Tell why a run has failed."""
+    if run.get("reason"):
+        typer.echo(paint(run["reason"], fg="red"), err=err)
+    for failure in run.get("failures", ()):
+        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"), err=err)
+
+
 def when(at: float | None) -> str:
     """A time as people in this place read it."""
     return "" if at is None else datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -121,7 +141,4 @@ def when(at: float | None) -> str:
 
 def duration(length: float | None) -> str:
     """Seconds, to what matters."""
-    if length is None:
-        return ""
-    exact = seconds(length)
-    return f"{exact / 1000:.0f}ms" if 1000 <= exact < 1_000_000 else show_duration(exact)
+    return "" if length is None else show_duration(seconds(length))

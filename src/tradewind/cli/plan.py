@@ -28,9 +28,10 @@ from tradewind.model.workflow import Workflow
 from tradewind.pictures.lanes import Lanes, draw_lanes, few_sorts
 from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
-from tradewind.sim.prospect import Prospect, StepProspect, Terms, look_ahead, tightest, untimed
+from tradewind.sim.prospect import Prospect, ProspectError, StepProspect, Terms, look_ahead, tightest, untimed
 
-LATE = 4
+LATE, NEVER = 4, 5
+"""Exit codes: the deadline cannot be met; no machine can ever run it."""
 FEW = 50
 """Up to so many chains are listed one by one, unless all are wanted."""
 _LONGEST = 40
@@ -43,9 +44,13 @@ def plan(
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
     policy: Annotated[str, typer.Option(help="What decides; see `tradewind policies`.")] = "scs+",
     interval: Annotated[str, typer.Option(help="How often it decides.")] = "1m",
-    param: Annotated[list[str] | None, typer.Option(help="Parameter of a workflow with steps, as key=value.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of a workflow with steps; repeat for more."),
+    ] = None,
     assume: Annotated[
-        list[str] | None, typer.Option(help="What a step will leave behind, as step.output=JSON; repeat.")
+        list[str] | None,
+        typer.Option(metavar="STEP.OUTPUT=JSON", help="What a step will leave behind; repeat for more."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where runs have shown how long steps take.")] = Path(".tradewind"),
     every: Annotated[bool, typer.Option("--all", help="List every task, however many there are.")] = False,
@@ -55,6 +60,7 @@ def plan(
     """Show what it would take to finish a workflow by a deadline: types, windows, machines, finish and cost.
 
     If it cannot be met, says by how much, and what the soonest end would be and cost; the exit code is then 4.
+    If no machine can ever run it, the exit code is 5.
 
     Examples:
 
@@ -82,7 +88,11 @@ def plan(
         lanes.append(Lanes(state, lambda unit: unit.task.name))
         return lanes[0].observe
 
-    prospect = look_ahead(work, terms, wanted, sinks=[draw] if picture else [])
+    try:
+        prospect = look_ahead(work, terms, wanted, sinks=[draw] if picture else [])
+    except ProspectError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(NEVER) from None
     soonest = tightest(work, terms, prospect)
     warnings += [
         f"{name!r} declares no run time: in a chain with steps that do it counts as nothing"

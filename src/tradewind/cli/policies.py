@@ -5,6 +5,7 @@ from typing import Annotated
 import orjson
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tradewind.policies.registry import describe, names, offer
@@ -29,10 +30,13 @@ def policies(
         ]
         typer.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("policy", "what it does", "parameters"):
-        table.add_column(heading)
+    width = max(len(each.name) for each in found)
+    console = Console(highlight=False)
     for each in found:
-        parameters = "\n".join(f"{name}={default} ({kind}): {help_}" for name, kind, default, help_ in describe(each))
-        table.add_row(each.name, each.summary, parameters or "none")
-    Console().print(table)
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(min_width=width, no_wrap=True, style="bold")
+        table.add_column()
+        table.add_row(each.name, each.summary)
+        for name, kind, default, help_ in describe(each):
+            table.add_row("", f"[dim]-P {name}={default}[/] ({kind}): {escape(help_)}")
+        console.print(table)

@@ -39,13 +39,10 @@ def reproduce(
 
     Examples:
 
-      tradewind reproduce pfa --quick
-
-      tradewind reproduce pfa --seed 7 --out out/pfa-7
-
-      tradewind reproduce pfa --json - | jq '.claims[] | {id, holds}'
-
-      tradewind reproduce steep --live-only
+    - `tradewind reproduce pfa --quick`
+    - `tradewind reproduce pfa --seed 7 --out out/pfa-7`
+    - `tradewind reproduce pfa --json - | jq '.claims[] | {id, holds}'`
+    - `tradewind reproduce steep --live-only`
     """
     if paper not in PAPERS:
         hint = did_you_mean(paper.lower(), PAPERS) or f"use one of {', '.join(PAPERS)}"

@@ -15,13 +15,18 @@ from tradewind.cli.wish import UsageError, wished
 def run(
     context: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="A workflow that does real work.")] = None,
-    parameter: Annotated[list[str] | None, typer.Option("-p", help="Parameter of the workflow as key=value.")] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the workflow; repeat for more."),
+    ] = None,
     params_file: Annotated[Path | None, typer.Option(help="Parameters from a YAML or JSON file.")] = None,
     machines: Annotated[
         Path | None, typer.Option(help="Machine types to play; default: this host, used fully.")
     ] = None,
     policy: Annotated[str | None, typer.Option(help="What decides; see `tradewind policies`.")] = None,
-    policy_parameter: Annotated[list[str] | None, typer.Option("-P", help="Policy parameter as key=value.")] = None,
+    policy_parameter: Annotated[
+        list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Parameter of the policy; repeat for more.")
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="What may be spent per interval.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to decide; what the budget is for.")] = None,
     folder: Annotated[Path, typer.Option(help="Where results and the store are kept.")] = Path(".tradewind"),

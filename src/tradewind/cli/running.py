@@ -32,6 +32,7 @@ from tradewind.policies.protocol import Policy
 
 _EXIT = {"done": 0, "nothing": 0, "failed": 1, "cancelled": 1, "refused": 5, "interrupted": 130}
 _BUDGET, _LATE = 3, 4
+FOLDER = Wish().folder
 _TAIL = 20
 """How many of the last lines of a failed step are shown."""
 
@@ -67,6 +68,8 @@ def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
             _show_plan(document, parameters, settings)
             return 0
     _check_budget(settings)
+    if isinstance(document, Workflow) and not any(task.command for task in document.tasks):
+        say("no task says what to `run`, so that nothing is done; --replay lets tasks take their time")
     with ExitStack() as stack:
         watching = stack.enter_context(Watching())
         sinks: list[SinkFor] = [watching.sink_for]
@@ -132,20 +135,22 @@ def _machines(file: Path) -> tuple[MachineType, ...]:
 
 def _load(wish: Wish, file: Path, types: tuple[MachineType, ...]) -> Document:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
-    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
+    from tradewind.formats.errors import FormatError  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible, check_program  # noqa: PLC0415
 
     document = load(file, services=wish.services or None)
     if wish.replay is not None:
         return _replayed(document.content, types, wish.replay, burns=wish.burns)
-    if isinstance(document.content, Workflow):
-        try:
+    try:
+        if isinstance(document.content, Workflow):
             check_feasible(document.content, types, file=document.file, line_of=document.line_of)
-        except TradewindError as error:
-            raise _HopelessError(str(error), _EXIT["refused"]) from None
-        return document.content
-    if isinstance(document.content, Program):
-        return document.content
-    raise UsageError(f"{file} holds {document.kind}, not a workflow")
+        elif isinstance(document.content, Program):
+            check_program(document.content, types, file=document.file, line_of=document.line_of, only_certain=True)
+        else:
+            raise UsageError(f"{file} holds {document.kind}, not a workflow")
+    except FormatError as error:
+        raise _HopelessError(str(error), _EXIT["refused"]) from None
+    return document.content
 
 
 def _replayed(content: object, types: tuple[MachineType, ...], speed: float, *, burns: bool) -> Program:
@@ -230,7 +235,7 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
     from tradewind.core.summary import summarise  # noqa: PLC0415 - not before work has begun
 
     figures = summarise(watching.meter)
-    if code == 0 and figures["deadline_misses"]:
+    if code == 0 and result.late > 0:
         code = _LATE
     if as_json:
         summary: dict[str, Any] = {
@@ -239,20 +244,40 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
             "exit_code": code,
             "folder": str(folder / RUNS / result.id),
         }
-        summary |= {"reasons": result.reasons, "failures": _plain(result), "figures": figures}
-        sys.stdout.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n")
+        summary |= {"reasons": result.reasons, "failures": _plain(result), "outputs": result.outputs}
+        sys.stdout.write(orjson.dumps(summary | {"figures": figures}, option=orjson.OPT_INDENT_2).decode() + "\n")
         return code
     for reason in result.reasons:
         say(f"error: {reason}")
     for failure in result.failures:
         _show_failure(failure)
-    meter = watching.meter
-    took = meter.end - meter.begin
-    cost = figures["cost_total"]
-    say(
-        f"{result.status}: {counted(meter.finished, 'chain')} in {show_duration(took)}"
-        + (f", {watching.recalled} from the cache" if watching.recalled else "")
-        + (f", cost {cost:g}" if cost else "")
-        + f"; see {folder / RUNS / result.id}",
-    )
+    for name, value in result.outputs.items():
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        sys.stdout.write(f"{name}: {text}\n")
+    if result.status != "refused" or watching.meter.finished:  # else it was not taken in, and has no folder
+        say(_words(result, watching, folder, figures["cost_total"]))
     return code
+
+
+def _words(result: Result, watching: Watching, folder: Path, cost: float) -> str:
+    """How a run has ended, in a line."""
+    meter = watching.meter
+    status = f"{result.status} {show_duration(result.late)} after its deadline" if result.late > 0 else result.status
+    parts = [counted(meter.finished, "chain")]
+    if result.status != "done":
+        parts[0] += " done"
+    if result.failures:
+        parts.append(f"{len(result.failures)} failed")
+    if watching.recalled:
+        parts.append(f"{watching.recalled} from the cache")
+    if cost:
+        parts.append(f"cost {cost:g}")
+    took = f" in {show_duration(meter.end - meter.begin)}" if result.status != "interrupted" else ""
+    where = "" if folder == FOLDER else f" --folder {folder}"
+    then = {
+        "interrupted": f"`tradewind run --resume{where}` goes on; ",
+        "failed": f"`tradewind retry {result.id}{where}` tries again; " if result.failures else "",
+    }.get(result.status, "")
+    return (
+        f"{status}: {parts[0]}{took}{''.join(f', {part}' for part in parts[1:])}; {then}see {folder / RUNS / result.id}"
+    )

@@ -34,15 +34,23 @@ from tradewind.sim.workload import submissions
 
 def simulate(
     files: Annotated[list[Path], typer.Argument(help="A scenario, or workflows (YAML, WfFormat, DAX).")],
-    policy: Annotated[list[str] | None, typer.Option("--policy", "-p", help="Policy; repeat to compare.")] = None,
-    parameter: Annotated[list[str] | None, typer.Option("-P", help="Policy parameter as key=value.")] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", metavar="NAME", help="Policy; repeat to compare.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Parameter of the policies; repeat for more.")
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="Budget per interval, for each tenant.")] = None,
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to decide, and what the budget is for.")] = None,
     every: Annotated[str | None, typer.Option(help="Submit workflow files so far apart; default: at once.")] = None,
-    param: Annotated[list[str] | None, typer.Option(help="Parameter of a workflow with steps, as key=value.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Parameter of a workflow with steps; repeat for more."),
+    ] = None,
     assume: Annotated[
-        list[str] | None, typer.Option(help="What a step will leave behind, as step.output=JSON; repeat.")
+        list[str] | None,
+        typer.Option(metavar="STEP.OUTPUT=JSON", help="What a step will leave behind; repeat for more."),
     ] = None,
     chains: Annotated[bool, typer.Option("--chains", help="Place chains of tasks, as `run` does.")] = False,
     market: Annotated[
@@ -74,6 +82,8 @@ def simulate(
         return
     parameters = dict(map(pair, parameter or ()))
     wanted = policy or [base.policy]
+    if strange := next((name for name in wanted if "=" in name), None):
+        raise typer.BadParameter(f"-p names a policy here; parameters of a workflow go with --param {strange}")
     scenarios = [
         replace(base, policy=name, parameters={**(base.parameters if name == base.policy else {}), **parameters})
         for name in wanted

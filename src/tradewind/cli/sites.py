@@ -15,11 +15,11 @@ sites = typer.Typer(help="Show sites, and make and revoke their tokens.", no_arg
 _COLUMNS = (
     field("site"),
     field("active"),
-    field("slots"),
-    field("max_slots", "most"),
-    field("hint", "wanted"),
-    field("running"),
-    field("speed", is_wide=True),
+    field("slots", is_number=True),
+    field("max_slots", "most", is_number=True),
+    field("hint", "wanted", is_number=True),
+    field("running", is_number=True),
+    field("speed", is_wide=True, is_number=True),
     Column("heard of", lambda row: when(row["updated"])),
 )
 

@@ -1,4 +1,4 @@
-"""`tradewind cancel`, `retry`, `suspend`, `resume` and `priority`: have a say in a run that is on its way."""
+"""`tradewind cancel`, `retry`, `suspend`, `resume`, `priority` and `deadline`: have a say in a run on its way."""
 
 from pathlib import Path
 from typing import Annotated
@@ -127,3 +127,24 @@ def priority(
     """
     with opened(Where(server, profile, folder)) as backend:
         _told(backend.prioritise(run, value), output)
+
+
+def deadline(
+    run: RunId,
+    value: Annotated[
+        str, typer.Argument(metavar="DEADLINE", help="Counted from the submission, as 90m or 2h; none: no deadline.")
+    ],
+    output: Output = Form.TABLE,
+    server: Server = None,
+    profile: Profile = None,
+    folder: Folder = None,
+) -> None:
+    """Give a run another deadline, or none; what has not started is planned again.
+
+    Examples:
+
+    - `tradewind deadline 1kq2z3a-17 3h`
+    - `tradewind deadline last none`
+    """
+    with opened(Where(server, profile, folder)) as backend:
+        _told(backend.redate(run, None if value == "none" else value), output)

@@ -19,7 +19,10 @@ _CODES = {"impossible": 5, "budget": 3}
 
 def submit(
     file: Annotated[Path, typer.Argument(help="A workflow of any format.")],
-    parameter: Annotated[list[str] | None, typer.Option("-p", help="Parameter of the workflow as key=value.")] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the workflow; repeat for more."),
+    ] = None,
     params_file: Annotated[Path | None, typer.Option(help="Parameters from a YAML or JSON file.")] = None,
     name: Annotated[str | None, typer.Option(help="Another name for the run.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first.")] = None,
@@ -60,7 +63,7 @@ def submit(
             if value is not None:
                 raise typer.BadParameter(f"{option} needs a server; name one with --server or --profile")
         if not wait:
-            raise NoServerError(f"`tradewind run {file}` runs it here; to hand it in")
+            raise NoServerError(f"`tradewind run {file}` runs it here; `tradewind submit`")
         given = (file, parameter or [], params_file, folder)
         raise typer.Exit(_run_here(*given, keep_going=keep_going, uses_cache=not no_cache))
     parameters = _parameters(parameter or [], params_file)

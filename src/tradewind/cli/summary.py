@@ -9,13 +9,19 @@ from tradewind.model.units import money, seconds, show_duration, show_money
 
 Figures = dict[str, Any]
 
+
+def amount(value: float) -> str:
+    """Money to two places, or as many as it takes to see any of it."""
+    return f"{value:,.2f}" if value >= 1 or not value else show_money(money(float(f"{value:.3g}")))
+
+
 _ROWS: Sequence[tuple[str, Callable[[Figures], str]]] = (
     ("workflows", lambda f: f"{f['workflows']:,}"),
     ("tasks", lambda f: f"{f['tasks']:,}"),
     ("makespan", lambda f: show_duration(seconds(f["makespan_s"]))),
-    ("cost", lambda f: show_money(money(round(f["cost_total"], 4)))),
-    ("mean cost an interval", lambda f: f"{f['cost_per_interval']['mean']:.2f}"),
-    ("highest cost an interval", lambda f: f"{f['cost_per_interval']['max']:g}"),
+    ("cost", lambda f: amount(f["cost_total"])),
+    ("mean cost an interval", lambda f: amount(f["cost_per_interval"]["mean"])),
+    ("highest cost an interval", lambda f: amount(f["cost_per_interval"]["max"])),
     ("intervals over budget", lambda f: str(f["intervals_over_budget"])),
     ("slowdown, mean", lambda f: f"{f['slowdown']['mean']:.2f}"),
     ("slowdown, median", lambda f: f"{f['slowdown']['median']:.2f}"),

@@ -7,7 +7,7 @@ import orjson
 import typer
 
 from tradewind.formats.errors import FormatError, FormatErrors
-from tradewind.formats.feasible import check_feasible
+from tradewind.formats.feasible import check_feasible, check_program
 from tradewind.formats.load import Document, load, load_machines
 from tradewind.model.machine import MachineType
 from tradewind.model.program import Program
@@ -57,6 +57,8 @@ def validate(
 def _check_machines(document: Document, kinds: tuple[MachineType, ...] | None) -> None:
     if kinds is not None and isinstance(document.content, Workflow):
         check_feasible(document.content, kinds, file=document.file, line_of=document.line_of)
+    elif kinds is not None and isinstance(document.content, Program):
+        check_program(document.content, kinds, file=document.file, line_of=document.line_of)
 
 
 def _content(document: Document) -> dict[str, Any]:

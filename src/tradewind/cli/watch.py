@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from tradewind.cli.output import Plain, duration, paint, when
+from tradewind.cli.listing import warn_if_interrupted
+from tradewind.cli.output import Plain, duration, paint, show_failures, stands, when
 from tradewind.cli.places import Folder, Profile, RunId, Server
 from tradewind.client.backend import Backend
 from tradewind.client.open import Where, opened
@@ -37,6 +38,8 @@ def watch(
         if events:
             _show_events(backend, run, as_json=json)
             raise typer.Exit(exit_code(backend.run(run)))
+        if not json:
+            warn_if_interrupted(backend, backend.run(run))
         raise typer.Exit(follow(backend, run, as_json=json))
 
 
@@ -86,7 +89,7 @@ def _short(value: Any) -> str:
 
 def _words(run: Plain) -> str:
     tasks = run["tasks"]
-    counts = ", ".join(f"{count:,} {state}" for state, count in tasks.items())
+    counts = ", ".join(f"{count:,} {state}" for state, count in tasks.items()) or "nothing to do yet"
     return f"{run['id']} {run['status']}: {counts}{_warning(run)}"
 
 
@@ -111,6 +114,6 @@ def _line(run: Plain) -> str:
 def _show_end(run: Plain) -> None:
     colour = {"done": "green", "failed": "red"}.get(run["status"])
     took = duration((run["ended"] or run["submitted"]) - run["submitted"])
-    typer.echo(paint(f"{run['id']} is {run['status']} after {took}", fg=colour), err=True)
-    for failure in run.get("failures", ()):
-        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"), err=True)
+    late = f", {duration(run['ended'] - run['deadline'])} after its deadline" if exit_code(run) == LATE else ""
+    typer.echo(paint(f"{run['id']} {stands(run)} after {took}{late}", fg="red" if late else colour), err=True)
+    show_failures(run, err=True)

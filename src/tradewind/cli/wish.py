@@ -22,6 +22,7 @@ _FLAGS = {
 }
 _TEXTS = {
     "-p": "parameter",
+    "--param": "parameter",
     "-P": "policy_parameter",
     "--policy": "policy",
     "--budget": "budget",

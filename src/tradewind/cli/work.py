@@ -9,11 +9,13 @@ import typer
 from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document
+from tradewind.model.errors import TradewindError
 from tradewind.model.machine import MachineType
 from tradewind.model.parameters import bind
 from tradewind.model.program import Program
 from tradewind.model.scenario import Rehearsal
 from tradewind.model.workflow import Workflow
+from tradewind.sim.defaults import MACHINES
 
 
 def work_of(
@@ -28,7 +30,14 @@ def work_of(
         raise typer.BadParameter(f"{document.file} has no steps that take --param or --assume")
     if not isinstance(content, Workflow):
         raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
-    check_feasible(content, machines, file=document.file, line_of=document.line_of)
+    try:
+        check_feasible(content, machines, file=document.file, line_of=document.line_of)
+    except FormatError as error:
+        if machines is not MACHINES:
+            raise
+        raise TradewindError(
+            f"{error}\nthese are the types that are taken by default: give yours with --machines"
+        ) from None
     return content
 
 

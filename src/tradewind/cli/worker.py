@@ -11,7 +11,15 @@ def worker(
     command: Annotated[
         list[str] | None, typer.Argument(help="Run for each partition, after --; default: what the job says.")
     ] = None,
-    server: Annotated[str, typer.Option(help="Address of the service.", show_default=False)] = "",
+    server: Annotated[
+        str,
+        typer.Option(
+            envvar="TRADEWIND_SERVER",
+            show_envvar=False,
+            show_default=False,
+            help="Address of the service; default: TRADEWIND_SERVER.",
+        ),
+    ] = "",
     token_file: Annotated[Path | None, typer.Option(help="File with this site's token.", show_default=False)] = None,
     slots: Annotated[int, typer.Option(min=1, help="Partitions at once, at the start.")] = 1,
     max_slots: Annotated[
@@ -33,11 +41,9 @@ def worker(
 
     Examples:
 
-      tradewind worker --server https://tradewind.example.org --token-file site.token --slots 4 --max-slots 16
-
-      tradewind worker --server http://localhost:8642 --token-file site.token --function montecarlo:simulate
-
-      tradewind worker --server http://localhost:8642 --token-file site.token -- python simulate.py
+    - `tradewind worker --server https://tradewind.example.org --token-file site.token --slots 4 --max-slots 16`
+    - `tradewind worker --server http://localhost:8642 --token-file site.token --function montecarlo:simulate`
+    - `tradewind worker --server http://localhost:8642 --token-file site.token -- python simulate.py`
     """
     from tradewind.worker.frontend import Plan, run_worker  # noqa: PLC0415  half of what starting takes
 

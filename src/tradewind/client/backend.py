@@ -79,6 +79,9 @@ class Backend(Protocol):
     def prioritise(self, run: str, priority: int) -> Plain:
         """Give a run another priority."""
 
+    def redate(self, run: str, deadline: str | None) -> Plain:
+        """Give a run another deadline, counted from its submission, or none."""
+
     def machines(self, *, status: str = "held", limit: int = 1000) -> list[Plain]:
         """Machines, newest first."""
 

@@ -15,7 +15,7 @@ from tradewind.client.shapes import plain_attempt, plain_machine, plain_run, pla
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.control import ask
 from tradewind.live.folder import RUNS, alone_in, store_of
-from tradewind.live.outlook import predicted_note
+from tradewind.live.notes import predicted_note, reason_note
 from tradewind.live.store import coding
 from tradewind.live.store.open import open_store
 from tradewind.live.store.pages import Head, Pages
@@ -23,7 +23,7 @@ from tradewind.live.store.port import RunDetail
 from tradewind.live.store.readers import Readers
 from tradewind.live.store.rows import UnitRow
 from tradewind.live.store.sql import SqlStore
-from tradewind.model.units import SECOND, Time
+from tradewind.model.units import SECOND, Time, parse_duration
 
 _LOOK = 0.3
 """Seconds between looks at a run that is followed."""
@@ -82,12 +82,17 @@ class Embedded:
         failed = self._pages.units(head.number, states=[UnitState.FAILED], limit=20)
         return self._shown([head])[0] | {
             "parameters": coding.from_text(parameters),
+            "reason": self._reason(head.number, head.status),
             "failures": [
                 {"task": unit.number, "name": unit.chain, "attempt": unit.attempt, "reason": unit.message}
                 for unit in failed
             ],
             "folder": str(self.folder / RUNS / head.id),
         }
+
+    def _reason(self, number: int, status: str) -> str | None:
+        """Why a run has failed, if that is no task's fault."""
+        return self._pages.note(reason_note(number)) if status == "failed" else None
 
     def detail(self, id: str) -> RunDetail:
         """All rows of a run."""
@@ -170,7 +175,9 @@ class Embedded:
             status, why = UnitState(unit.state).name.lower(), reasons.again(detail, unit)["why"]
             told = {"task": task, "name": unit.chain, "status": status, **first, "again": why}
             return told | {"cache": reasons.recalls(self.store, detail, unit)}
-        summary = reasons.summary(detail, waiting, is_running=answer is not None)
+        summary = self._reason(number, detail.run.status) or reasons.summary(
+            detail, waiting, is_running=answer is not None
+        )
         return {
             "run": detail.run.id,
             "status": self._shown([self._head(detail.run.id)])[0]["status"],
@@ -203,21 +210,33 @@ class Embedded:
 
     def prioritise(self, run: str, priority: int) -> Plain:
         """Give a run another priority."""
-        return self._steer(run, "priority", priority=priority)
+        return self._steer(run, "priority", priority)
+
+    def redate(self, run: str, deadline: str | None) -> Plain:
+        """Give a run another deadline, counted from its submission, or none."""
+        if deadline is None:
+            return self._steer(run, "deadline")
+        try:
+            length = parse_duration(deadline)
+        except ValueError as error:
+            raise ClientError(f"deadline: {error}") from None
+        if length <= 0:
+            raise ClientError("deadline: must be above zero")
+        return self._steer(run, "deadline", self._head(run).submitted + length)
 
     def retry(self, run: str) -> Plain:
         """Not without somebody to run it: the command line starts a session for it."""
         raise NoServerError(f"to try {run} again from here")
 
-    def _steer(self, run: str, verb: str, *, priority: int = 0) -> Plain:
+    def _steer(self, run: str, verb: str, value: int | None = None) -> Plain:
         from tradewind.client import steering  # noqa: PLC0415 - slow
 
         head = self._head(run)
         if head.ended is not None:
             raise ClientError(f"{head.id} has ended ({head.status})")
-        if ask(self.folder, verb, run=head.number, priority=priority) is None:
+        if ask(self.folder, verb, run=head.number, value=value) is None:
             with alone_in(self.folder):
-                steering.steer(self.store, self.detail(head.id), verb, priority)
+                steering.steer(self.store, self.detail(head.id), verb, value)
         else:
             self._settle(head.id, verb)
         return self.run(head.id)

@@ -11,7 +11,8 @@ def reason(unit: UnitRow, live: Plain | None, *, is_running: bool) -> Plain:
     if live is not None:
         return {"cause": live["cause"], "text": live["text"], "until": live["until"]}
     if unit.state >= UnitState.DONE:
-        return {"cause": "ended", "text": f"is {UnitState(unit.state).name.lower()}", "until": None}
+        said = f": {unit.message}" if unit.message else ""
+        return {"cause": "ended", "text": f"is {UnitState(unit.state).name.lower()}{said}", "until": None}
     text = "" if is_running else "no session runs it; `tradewind run --resume` goes on"
     return {"cause": "waits" if is_running else "interrupted", "text": text, "until": None}
 
@@ -36,7 +37,7 @@ def recalls(store: Store, detail: RunDetail, unit: UnitRow) -> list[Plain]:
 def summary(detail: RunDetail, waiting: list[Plain], *, is_running: bool) -> str:
     """How a run stands, in a line."""
     if detail.run.ended is not None:
-        return f"it has ended: {detail.run.status}"
+        return f"the run is {detail.run.status}"
     if not is_running:
         return "no session runs it; `tradewind run --resume` goes on with it"
     causes: dict[str, int] = {}

@@ -6,16 +6,16 @@ from tradewind.client.errors import ClientError
 from tradewind.core.work import CANCELLED, IS_ENDED
 from tradewind.live.documents import decode
 from tradewind.live.jobs import Job
-from tradewind.live.journal import suspended_note
 from tradewind.live.loop import wall_clock
+from tradewind.live.notes import suspended_note
 from tradewind.live.store.coding import pack
 from tradewind.live.store.port import Changes, RunDetail, Store
 from tradewind.live.store.rows import LogRow, RunChange, UnitChange, UnitRow
 from tradewind.model.units import in_seconds
 
 
-def steer(store: Store, detail: RunDetail, verb: str, priority: int = 0) -> None:
-    """Cancel, suspend, resume or reprioritise an interrupted run."""
+def steer(store: Store, detail: RunDetail, verb: str, value: int | None = None) -> None:
+    """Cancel, suspend or resume an interrupted run, or give it another priority or deadline."""
     run = detail.run
     changes = Changes()
     match verb:
@@ -24,7 +24,9 @@ def steer(store: Store, detail: RunDetail, verb: str, priority: int = 0) -> None
         case "suspend" | "resume":
             changes.notes[suspended_note(run.number)] = verb == "suspend"
         case "priority":
-            changes.runs = [RunChange(run.number, priority, run.deadline, None, run.status)]
+            changes.runs = [RunChange(run.number, value or 0, run.deadline, None, run.status)]
+        case "deadline":
+            changes.runs = [RunChange(run.number, run.priority, value, None, run.status)]
         case _:
             raise ClientError(f"{verb} is not possible while nothing runs")
     store.save(changes)

@@ -54,7 +54,7 @@ def is_small(file: Path) -> bool:
 
 def _load(file: Path) -> bytes:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
-    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible, check_program  # noqa: PLC0415
     from tradewind.live.encoding import encode  # noqa: PLC0415
     from tradewind.live.host import this_host  # noqa: PLC0415
     from tradewind.model.program import Program  # noqa: PLC0415
@@ -63,6 +63,8 @@ def _load(file: Path) -> bytes:
     content = load(file).content
     if isinstance(content, Workflow):
         check_feasible(content, (this_host(),))
+    elif isinstance(content, Program):
+        check_program(content, (this_host(),), only_certain=True)
     return encode(content) if isinstance(content, Workflow | Program) else b""
 
 

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tradewind.core.chains.chain import Chain
 from tradewind.core.handle import Core
 from tradewind.core.lineup import Lineup
 from tradewind.core.log import Record, Sink
@@ -19,27 +18,19 @@ from tradewind.core.state import State
 from tradewind.core.work import Unit
 from tradewind.live.acting import carry_out
 from tradewind.live.cache.cache import Cache
-from tradewind.live.cache.known import Known
 from tradewind.live.expected import expected
 from tradewind.live.facts import Fact, Retry, Submit, event_of
 from tradewind.live.jobs import Job
-from tradewind.live.journal import Journal, uncached_note
+from tradewind.live.journal import Journal
 from tradewind.live.latest import MOST, Latest
 from tradewind.live.lingering import Lingering, is_brief
 from tradewind.live.memory import Memories
+from tradewind.live.notes import uncached_note
 from tradewind.live.port import Broke, Done, Down, Engine, Failure, Report, Resized, Up
 from tradewind.live.rebuild import latest, rebuild, reopen
 from tradewind.live.store.port import Changes, Lease, Store
 from tradewind.live.store.rows import run_id
-from tradewind.model.command import (
-    Admitted,
-    Command,
-    Ended,
-    Expired,
-    Recalled,
-    Refused,
-    Wake,
-)
+from tradewind.model.command import Admitted, Command, Ended, Expired, Recalled, Refused, Wake
 from tradewind.model.event import (
     Broken,
     Event,
@@ -63,6 +54,9 @@ CHECK = 30 * SECOND
 
 class Driver:
     """Runs the core over a store and an engine; whoever owns it calls `turn` when facts have come or time is up."""
+
+    on_ended: Callable[[Ended, Job], None] | None = None
+    """Told of a run that ends, while it is still known what it gave."""
 
     def __init__(
         self,
@@ -247,9 +241,9 @@ class Driver:
             if type(command) is Admitted and self.jobs[command.run].recalled:
                 self._recalled(command.run, command.tenant)
             if type(command) is Ended:
-                self.ended[command.run] = command.status
+                self._ended(command)
             elif type(command) is Refused:
-                self.refused.append(command.reason)
+                self._refused(command, event)
             elif type(command) is Expired:
                 self._expired(command)
         if unit is None or job is None:
@@ -263,6 +257,16 @@ class Driver:
             journal.cached(self._cache.remember(place, chain, report.results, unit.started, event.at))
         if isinstance(event, Finished) and unit.run.id in self.state.runs:
             self._grow(unit.run.id, job, unit.task.id, report)
+
+    def _ended(self, notice: Ended) -> None:
+        self.ended[notice.run] = notice.status
+        if self.on_ended is not None:
+            self.on_ended(notice, self.jobs[notice.run])
+
+    def _refused(self, notice: Refused, event: Event) -> None:
+        self.refused.append(notice.reason)
+        if isinstance(event, Extended):
+            self._journal.broke(event.run, notice.reason)
 
     def _expired(self, notice: Expired) -> None:
         job = self.jobs[notice.run]
@@ -332,14 +336,7 @@ class Driver:
         cache = self._cache
         if cache is None or not job.uses_cache or not isinstance(job.document, Program):
             return
-        place = job.place(tenant)
-
-        def recall(chains: Sequence[Chain]) -> Sequence[Known]:
-            found = cache.recall(place, chains, self.now())
-            self._journal.cached([row for known in found for row in known.rows])
-            return found
-
-        job.recall = recall
+        job.recall = cache.recaller(job.place(tenant), self.now, self._journal.cached)
 
     def _numbers(self, count: int) -> int:
         """The first of some numbers for units of which the core is not told."""

@@ -15,6 +15,7 @@ from tradewind.model.event import (
     MachineReady,
     MachineResized,
     MachineUnwanted,
+    Redated,
     Reprioritised,
     Resumed,
     Suspended,
@@ -47,6 +48,13 @@ class Reprioritise(NamedTuple):
 
     run: int
     priority: int
+
+
+class Redate(NamedTuple):
+    """Somebody gives a run another deadline, or none."""
+
+    run: int
+    deadline: Time | None
 
 
 class Suspend(NamedTuple):
@@ -90,7 +98,7 @@ class Close(NamedTuple):
 
 
 Fact: TypeAlias = (
-    Report | Submit | Cancel | Reprioritise | Suspend | Unsuspend | Retry | Drain | Remove | SetTenant | Close
+    Report | Submit | Cancel | Reprioritise | Redate | Suspend | Unsuspend | Retry | Drain | Remove | SetTenant | Close
 )
 
 
@@ -113,6 +121,7 @@ def event_of(fact: Fact, now: Time, seq: int) -> Event | None:
 _WISHES: Mapping[type, Callable[[Any, Time, int], Event]] = {
     Cancel: lambda fact, now, seq: Cancelled(now, seq, fact.run, fact.is_urgent),
     Reprioritise: lambda fact, now, seq: Reprioritised(now, seq, fact.run, fact.priority),
+    Redate: lambda fact, now, seq: Redated(now, seq, fact.run, fact.deadline),
     Suspend: lambda fact, now, seq: Suspended(now, seq, fact.run),
     Unsuspend: lambda fact, now, seq: Resumed(now, seq, fact.run),
     Drain: lambda fact, now, seq: MachineUnwanted(now, seq, fact.machine, "it is to be drained"),

@@ -16,7 +16,7 @@ from tradewind.core.work import CANCELLED, DONE, Attempt, Run, Unit
 from tradewind.live.cache.known import Known
 from tradewind.live.documents import encode
 from tradewind.live.jobs import Job
-from tradewind.live.outlook import predicted_note
+from tradewind.live.notes import keeps_going_note, predicted_note, reason_note, suspended_note, uncached_note
 from tradewind.live.port import Broke, Done, Report
 from tradewind.live.standing import machine_row, progress_of, running_on
 from tradewind.live.store.coding import pack
@@ -46,6 +46,7 @@ from tradewind.model.command import (
     Start,
 )
 from tradewind.model.event import (
+    Broken,
     Cancelled,
     Event,
     Failed,
@@ -55,6 +56,7 @@ from tradewind.model.event import (
     MachineReady,
     MachineResized,
     MachineUnwanted,
+    Redated,
     Reprioritised,
     Resumed,
     Suspended,
@@ -127,12 +129,21 @@ class Journal:
         elif isinstance(event, Reprioritised) and event.run in self._state.runs:
             run = self._state.runs[event.run]
             self._runs[run.id] = RunChange(run.id, event.priority, run.deadline, None, "active")
+        elif isinstance(event, Redated) and event.run in self._state.runs:
+            run = self._state.runs[event.run]
+            self._runs[run.id] = RunChange(run.id, run.priority, event.deadline, None, "active")
         elif isinstance(event, Suspended | Resumed) and event.run in self._state.runs:
             run = self._state.runs[event.run]
             self._runs[run.id] = RunChange(run.id, run.priority, run.deadline, None, "active")
             self._changes.notes[suspended_note(run.id)] = isinstance(event, Suspended)
         elif isinstance(event, Cancelled | MachineUnwanted):
             self._unwanted(event)
+        elif isinstance(event, Broken):
+            self.broke(event.run, event.reason)
+
+    def broke(self, run: int, reason: str) -> None:
+        """Note why a run fails as a whole, for no task of it tells."""
+        self._changes.notes[reason_note(run)] = reason
 
     def _unwanted(self, event: Cancelled | MachineUnwanted) -> None:
         """Note attempts that are about to be killed."""
@@ -375,18 +386,3 @@ class Journal:
         machine = self._held.get(record.machine)
         if machine is not None:
             self._write_machine(machine)
-
-
-def uncached_note(run: int) -> str:
-    """Under which name the store notes that nothing of a run is taken from the cache."""
-    return f"no cache/{run}"
-
-
-def keeps_going_note(run: int) -> str:
-    """Under which name the store notes that a run goes on after a failure."""
-    return f"keeps going/{run}"
-
-
-def suspended_note(run: int) -> str:
-    """Under which name the store notes that nothing of a run is to be started for now."""
-    return f"suspended/{run}"

@@ -1,14 +1,9 @@
-"""When a run is thought to end, and how that stands to its deadline."""
+"""When a run is thought to end, how that stands to its deadline, and why it has failed."""
 
 from typing import Any
 
 from tradewind.live.store.pages import Head
 from tradewind.model.units import Time, in_seconds
-
-
-def predicted_note(run: int) -> str:
-    """Under which name the store notes when a run is thought to end."""
-    return f"predicted/{run}"
 
 
 def outlook(head: Head, predicted: Time | None) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from tradewind.core.restore import MachineWas, Next, RunWas, Spent, UnitWas, res
 from tradewind.core.work import DONE, WAITING
 from tradewind.live.documents import decode
 from tradewind.live.jobs import Job
-from tradewind.live.journal import keeps_going_note, suspended_note
-from tradewind.live.outlook import predicted_note
+from tradewind.live.notes import keeps_going_note, predicted_note, suspended_note, uncached_note
 from tradewind.live.sizes import sized_task_of
 from tradewind.live.store.port import RunDetail, Saved
 from tradewind.live.store.rows import MachineRow, RunRow, UnitRow
@@ -80,12 +79,14 @@ def reopen(core: Core, jobs: dict[int, Job], detail: RunDetail, folder: Path) ->
     """Bring back a run that has ended, suspended, with all that is not done to be done; its number."""
     was = _run_was(jobs, detail.run, detail.units, folder)
     job = jobs[was.number]
+    job.uses_cache = not detail.notes.get(uncached_note(was.number))
     units = [
         unit if unit.state == DONE else unit._replace(state=WAITING, failures=0, lost=0, preempted=0)
         for unit in was.units
     ]
     is_open = was.is_open or bool(job.chains_beyond({unit.task.id for unit in units}))
-    restore_run(core, was._replace(units=units, is_open=is_open, is_suspended=True))
+    keeps_going = bool(detail.notes.get(keeps_going_note(was.number)))
+    restore_run(core, was._replace(units=units, is_open=is_open, keeps_going=keeps_going, is_suspended=True))
     job.run = core.state.runs[was.number]
     return was.number
 

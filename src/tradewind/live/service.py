@@ -7,9 +7,9 @@ that only the core can answer; nothing here scans all of it.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -21,6 +21,7 @@ from tradewind.live.cache.cache import Cache
 from tradewind.live.driver import Driver
 from tradewind.live.engines.harvest import with_harvest
 from tradewind.live.engines.local import LocalEngine
+from tradewind.live.engines.played import Leases, with_played
 from tradewind.live.facts import Fact, Submit
 from tradewind.live.leading import Leader
 from tradewind.live.loop import wall_clock
@@ -58,6 +59,8 @@ class Settings:
     """Makes what runs work; by default worker processes on this host."""
     around: Callable[[Listener, Engine], Engine] | None = None
     """Puts another engine around that one."""
+    leases: Mapping[str, Leases] = field(default_factory=dict)
+    """By type: who knows what becomes of machines that are played from a trace."""
 
 
 class Key(NamedTuple):
@@ -163,8 +166,7 @@ class Service:
         lease = await self._leader.take(wait)
         loop = self._loop = Turns(self._on_trouble, self._after_handling, self._after_turn, self._timed)
         settings = self.settings
-        make = settings.engine or self._local
-        engine = make(loop.hear)
+        engine = with_played(loop.hear, settings.leases, settings.engine or self._local)
         if settings.around is not None:
             engine = settings.around(loop.hear, engine)
         self._stack.callback(engine.close)
@@ -260,8 +262,8 @@ class Service:
                 self._decided.append(pending)
         elif kind is Refused:
             refused = cast("Refused", record)
-            job = self.driver.jobs[self.state.next_run]
-            if pending := self._pending.pop(id(job.document), None):
+            asked = self.driver.jobs.get(self.state.next_run)  # None: a run that was taken before has grown
+            if asked is not None and (pending := self._pending.pop(id(asked.document), None)):
                 pending.reason = refused.reason
                 self._decided.append(pending)
         elif kind is Resumed:

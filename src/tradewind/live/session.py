@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tradewind.core.estimates import Learned
@@ -19,7 +20,7 @@ from tradewind.live.engines.local import LocalEngine
 from tradewind.live.engines.played import Leases, with_played
 from tradewind.live.facts import Close, Retry, Submit, Suspend, Unsuspend
 from tradewind.live.folder import RUNS, STORE, alone_in, note_store, store_of
-from tradewind.live.jobs import Document
+from tradewind.live.jobs import Document, Job
 from tradewind.live.loop import Loop, wall_clock
 from tradewind.live.port import Failure, Listener
 from tradewind.live.steered import Control
@@ -27,6 +28,7 @@ from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Lease, Store
 from tradewind.live.store.rows import run_number
 from tradewind.model.action import Json
+from tradewind.model.command import Ended
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, Duration
@@ -67,6 +69,10 @@ class Result:
     """`done`, `failed`, `cancelled`, `refused`, `interrupted`, or `nothing` if there was nothing to go on with."""
     reasons: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    outputs: dict[str, Json] = field(default_factory=dict)
+    """What a program that is done gives."""
+    late: Duration = 0
+    """How long after its deadline it ended; zero or less: in time."""
 
 
 class Session:
@@ -144,6 +150,7 @@ class Session:
                 state, settings.policy, store, engine, wall_clock, runs, lease=lease, sinks=sinks, cache=cache
             )
             result = Result()
+            driver.on_ended = partial(self._note_end, result)
             if not self._begin(driver, submit, result):
                 return result
             self._catch_signals(stack, loop)
@@ -155,6 +162,15 @@ class Session:
             result.failures = list(driver.failures)
             result.reasons += driver.faults
             return result
+
+    @staticmethod
+    def _note_end(result: Result, ended: Ended, job: Job) -> None:
+        if ended.run != result.run:
+            return
+        if job.run is not None and job.run.deadline is not None:
+            result.late = ended.at - job.run.deadline
+        if job.generator is not None and job.generator.is_done:
+            result.outputs = job.generator.outputs()
 
     def _open(self, stack: ExitStack, loop: Loop) -> tuple[Store, Lease | None]:
         """The store; with a lease, if it is not in the folder, where nobody else can be."""

@@ -14,7 +14,7 @@ import orjson
 from tradewind.core.why import why
 from tradewind.live.control import FILE, HOST, WRONG, address
 from tradewind.live.driver import Driver
-from tradewind.live.facts import Cancel, Drain, Fact, Remove, Reprioritise, Suspend, Unsuspend
+from tradewind.live.facts import Cancel, Drain, Fact, Redate, Remove, Reprioritise, Suspend, Unsuspend
 from tradewind.model.units import in_seconds
 
 _MOST_REASONS = 100
@@ -74,7 +74,8 @@ class Control:
         run = int(request["run"])
         if run not in self._driver.state.runs:
             return {"error": "it is not running"}
-        self._tell(_FACTS[verb](run, int(request.get("priority", 0))))
+        value = request.get("value")
+        self._tell(_FACTS[verb](run, None if value is None else int(value)))
         return {}
 
     def _with_machine(self, verb: str, machine: int) -> Mapping[str, Any]:
@@ -104,10 +105,11 @@ class Control:
         ]
 
 
-_FACTS: Mapping[str, Callable[[int, int], Fact]] = {
+_FACTS: Mapping[str, Callable[[int, int | None], Fact]] = {
     "cancel": lambda run, _: Cancel(run),
     "kill": lambda run, _: Cancel(run, is_urgent=True),
     "suspend": lambda run, _: Suspend(run),
     "resume": lambda run, _: Unsuspend(run),
-    "priority": Reprioritise,
+    "priority": lambda run, value: Reprioritise(run, value or 0),
+    "deadline": Redate,
 }

@@ -37,6 +37,7 @@ def draw_timeline(series: Series, path: Path, title: str = "") -> None:
             machines = figure.add_subplot(grid[2 * row, column])
             money = figure.add_subplot(grid[2 * row + 1, column], sharex=machines)
             _draw_tenant(series, index, machines, money)
+            machines.locator_params(axis="y", integer=True)
             if column == 0:
                 machines.set_ylabel("machines, tasks")
                 money.set_ylabel("reserved\nper interval")

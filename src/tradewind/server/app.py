@@ -50,6 +50,7 @@ from tradewind.server.schemas import ProblemDocument, Submission
 from tradewind.server.settings import Settings
 from tradewind.server.stream import Stream
 from tradewind.server.tallies import Tallies
+from tradewind.sim.traces.playing import leases_of
 
 API = "/api/v1"
 _TURN = 5 * SECOND
@@ -82,6 +83,7 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
             grace=settings.server.grace,
             engine=engine,
             around=on_sites.around,
+            leases=leases_of(types),
         ),
         store,
         sinks=[metrics.sink_for],
@@ -230,8 +232,20 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def _check_address(host: str, port: int) -> None:
+    """Find out that nobody can listen there before a store is opened and a token is shown that is shown but once."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise TradewindError(f"cannot listen on {host}:{port}: {reason}; see --host and --port") from None
+
+
 def serve(settings: Settings, say: Say) -> int:
     """Serve until somebody ends it; the exit code."""
+    _check_address(settings.server.host, settings.server.port)
     context = prepared(settings, say)
     if settings.server.auth and (token := first_token(context)):
         say(f"admin token: {token}")

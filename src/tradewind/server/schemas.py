@@ -104,6 +104,7 @@ class RunDetail(Run):
 
     parameters: dict[str, Any]
     keep_going: bool
+    reason: str | None = Field(description="Why it has failed, if that is no task's fault.")
     failures: list[FailedTask] = Field(description="The first of them.")
 
 
@@ -126,6 +127,12 @@ class NewPriority(Given):
     """A run's priority."""
 
     priority: Priority
+
+
+class NewDeadline(Given):
+    """A run's deadline."""
+
+    deadline: Span | None = Field(description="Wanted response time, counted from the submission; null: none.")
 
 
 class Task(BaseModel):

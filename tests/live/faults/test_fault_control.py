@@ -46,7 +46,7 @@ def test_a_control_plane_killed_at_any_moment_goes_on(tmp_path: Path, seed: int)
     tasks = 40
     (tmp_path / "flow.yaml").write_text(f"steps: {{each: {{for_each: '{{{{ range({tasks}) }}}}', run: sleep 0.05}}}}")
     child = begin(tmp_path, "flow.yaml")
-    wait(lambda: list(tmp_path.glob(".tradewind/runs/*/*/1")))
+    wait(lambda: list(tmp_path.glob(".tradewind/runs/*/*.1")))
     for _ in range(4):
         time.sleep(chance.uniform(0, 0.6))
         child.kill()

@@ -116,7 +116,8 @@ def test_ended_runs_are_not_loaded_but_can_be_asked_for(store: Store) -> None:
     units = [unit for run in runs for unit in units_of(run.number, run.number * 2, 2)]
     store.save(Changes(new_runs=runs, new_units=units))
     attempt = AttemptRow(1, 2, 1, 0, 3, 9, "error", "no such file", "runs/1/2.1", 1.25, 4096)
-    store.save(Changes(runs=[an_end(1, 9, "failed")], units=[done(units[2])], attempts=[attempt]))
+    notes = {"keeps going/1": True, "keeps going/11": True, "seen": 3}
+    store.save(Changes(runs=[an_end(1, 9, "failed")], units=[done(units[2])], attempts=[attempt], notes=notes))
     saved = store.load()
     assert [run.number for run in saved.runs] == [0, 2]
     assert [unit.number for unit in saved.units] == [0, 1, 4, 5]
@@ -125,6 +126,7 @@ def test_ended_runs_are_not_loaded_but_can_be_asked_for(store: Store) -> None:
         runs[1]._replace(ended=9, status="failed"),
         [units[2]._replace(**done(units[2])._asdict()), units[3]],
         [attempt],
+        {"keeps going/1": True},
     )
     assert store.run("nobody") is None
 

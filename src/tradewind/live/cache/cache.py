@@ -1,7 +1,7 @@
 """Looking up what calls gave before, and remembering what they give."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tradewind.core.chains.chain import Chain
@@ -49,6 +49,18 @@ class Cache:
                 if calls and self._may_know(place, calls[0]):
                     open_ones.append(at)
         return known
+
+    def recaller(
+        self, place: Place, now: Callable[[], Time], used: Callable[[Sequence[CacheRow]], None]
+    ) -> Callable[[Sequence[Chain]], Sequence[Known]]:
+        """What recalls chains of one place, and says what it used of that which is remembered."""
+
+        def recall(chains: Sequence[Chain]) -> Sequence[Known]:
+            found = self.recall(place, chains, now())
+            used([row for known in found for row in known.rows])
+            return found
+
+        return recall
 
     def remember(self, place: Place, chain: Chain, results: Results, started: Time, now: Time) -> list[CacheRow]:
         """What the calls of a chain gave, to be saved; not what depended on files that changed meanwhile."""

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from threading import RLock
 from typing import Any
 
+from tradewind.live.notes import names_of_notes
 from tradewind.live.store import coding
 from tradewind.live.store.coding import Plain, Record
 from tradewind.live.store.errors import LostLeaseError, StoreUnavailableError, UnknownRowError
@@ -155,6 +156,7 @@ class MemoryStore:
                 coding.run_row(row),
                 [coding.unit_row(unit) for _, unit in sorted(self._units.get(row[0], {}).items())],
                 [AttemptRow(*plain) for _, plain in sorted(self._attempts.get(row[0], {}).items())],
+                coding.values_of((name, self._notes[name]) for name in names_of_notes(row[0]) if name in self._notes),
             )
 
     def log(self, run: int | None = None) -> Iterator[Record]:

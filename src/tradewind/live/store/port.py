@@ -122,6 +122,8 @@ class RunDetail(NamedTuple):
     run: RunRow
     units: list[UnitRow]
     attempts: list[AttemptRow]
+    notes: dict[str, Json]
+    """What is noted of it, by name."""
 
 
 class Lease(NamedTuple):

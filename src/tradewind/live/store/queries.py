@@ -5,9 +5,10 @@ from typing import Any
 
 from sqlalchemy import Select, func, select
 
+from tradewind.live.notes import names_of_notes
 from tradewind.live.store.rows import AttemptRow, UnitRow
 from tradewind.live.store.statements import HEAD
-from tradewind.live.store.tables import attempts, documents, generators, log, runs, units
+from tradewind.live.store.tables import attempts, documents, generators, log, notes, runs, units
 from tradewind.model.units import Time
 
 _HEAD = tuple(runs.c[name] for name in HEAD)
@@ -46,6 +47,11 @@ def run_by_id(id: str) -> Select[Any]:
 def units_of_run(number: int) -> Select[Any]:
     """All units of a run, by number."""
     return select(*(units.c[name] for name in UnitRow._fields)).where(units.c.run == number).order_by(units.c.number)
+
+
+def notes_of_run(number: int) -> Select[Any]:
+    """What is noted of a run."""
+    return select(notes.c.name, notes.c.value).where(notes.c.name.in_(names_of_notes(number)))
 
 
 def attempts_of_run(number: int) -> Select[Any]:

@@ -47,8 +47,12 @@ class Reader:
             run = coding.run_row(tuple(found))
             units = connection.execute(queries.units_of_run(run.number))
             attempts = connection.execute(queries.attempts_of_run(run.number))
+            notes = connection.execute(queries.notes_of_run(run.number))
             return RunDetail(
-                run, [coding.unit_row(tuple(row)) for row in units], [AttemptRow(*row) for row in attempts]
+                run,
+                [coding.unit_row(tuple(row)) for row in units],
+                [AttemptRow(*row) for row in attempts],
+                coding.values_of(tuple(row) for row in notes),
             )
 
     def log(self, run: int | None) -> Iterator[Record]:

@@ -13,6 +13,8 @@ MOST = 80
 """So many steps are drawn; the rest are those with the least work."""
 _WIDE = 2200.0
 """Beyond this width a picture is scrolled rather than shrunk."""
+_LEAST = 900.0
+"""Pixels below which a picture is scrolled, as on a phone, rather than shrunk further."""
 _WIDTH, _HEIGHT, _BETWEEN, _GAP, _MARGIN = 168.0, 46.0, 56.0, 14.0, 6.0
 
 
@@ -36,10 +38,9 @@ def graph(account: Account) -> str:
     width = _MARGIN * 2 + (max(levels) + 1) * _WIDTH + max(levels) * _BETWEEN
     height = layout.height + 2 * _MARGIN
     wide = " wide" if width > _WIDE else ""
-    parts = [
-        f'<svg class="graph{wide}" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img">',
-        '<g class="lines">',
-    ]
+    least = min(width, _LEAST)
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" style="min-width:{least:.0f}px"'
+    parts = [f'<svg class="graph{wide}" {size} role="img">', '<g class="lines">']
     left = [_MARGIN + level * (_WIDTH + _BETWEEN) for level in range(max(levels) + 1)]
     for (start, end), weight in layout.hops.items():
         one, other = layout.nodes[start], layout.nodes[end]

@@ -70,7 +70,7 @@
     pen.fillStyle = style("--soft");
     const words = "up to " + busy.toLocaleString() + " at work";
     pen.fillText(words, LEFT + 6, 13);
-    pen.fillStyle = style("--ink"); pen.fillText("up to " + have.toLocaleString() + " machines", LEFT + 22 + pen.measureText(words).width, 13);
+    pen.fillStyle = style("--ink"); pen.fillText("up to " + have.toLocaleString() + (have === 1 ? " machine" : " machines"), LEFT + 22 + pen.measureText(words).width, 13);
   }
 
   function lanes() {

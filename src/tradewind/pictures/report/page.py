@@ -7,7 +7,7 @@ from importlib.resources import files
 import orjson
 
 from tradewind.pictures.report import tables
-from tradewind.pictures.report.account import Account
+from tradewind.pictures.report.account import Account, Source
 from tradewind.pictures.report.chart import chart, colour
 from tradewind.pictures.report.graph import graph
 
@@ -53,8 +53,16 @@ def _gantt(account: Account) -> str:
 def _graph(account: Account) -> str:
     picture = graph(account)
     if not picture:
-        return "<p>A log does not say who waits for whom: give the workflow with <code>--workflow</code>.</p>"
+        return f"<p>{_no_graph(account.source)}</p>"
     return f'<p class="hint">Steps with a red edge lie on the critical path.</p><div class="scroll">{picture}</div>'
+
+
+def _no_graph(source: Source) -> str:
+    if source.document is not None:
+        return "No step that has run waited for another one."
+    if source.is_real:
+        return "A server does not tell who waited for whom in a program, but only in workflows with <code>tasks</code>."
+    return "A log does not say who waits for whom: give the workflow with <code>--workflow</code>."
 
 
 def _costs(account: Account) -> str:

@@ -32,7 +32,7 @@ def summary(account: Account) -> str:
     length = account.end - account.begin
     late = [run for run in account.runs if run.deadline is not None and (run.ended or account.end) > run.deadline]
     figures = [
-        ("status", account.status, "good" if account.status == "done" else ""),
+        ("status", account.status, {"done": "good", "failed": "bad"}.get(account.status, "")),
         ("makespan", show_time(length), ""),
         ("tasks done", f"{done:,}" if done == tasks else f"{done:,} of {tasks:,}", "" if done == tasks else "bad"),
         (
@@ -61,11 +61,15 @@ def summary(account: Account) -> str:
 
 def subtitle(account: Account) -> str:
     """When it was and what it consisted of."""
-    words = [f"{len(account.runs):,} run{'s'[: len(account.runs) != 1]}", f"{len(account.steps):,} kinds of tasks"]
+    words = [_counted(len(account.runs), "run"), f"{_counted(len(account.steps), 'kind')} of tasks"]
     words += sorted({f"tenant {run.tenant}" for run in account.runs})[:3]
     if account.source.is_real:
         words.insert(0, f"submitted {datetime.fromtimestamp(account.begin / 1e6, UTC):%Y-%m-%d %H:%M:%S} UTC")
     return escape(" · ".join(words))
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s'[: number != 1]}"
 
 
 def steps(account: Account) -> str:
@@ -117,7 +121,9 @@ def types(account: Account) -> str:
             show_time(use.held),
             _percent(use.at_work, use.held),
             *(_amount(each) if is_paid else "" for each in (use.cost, use.useful, use.repeated, use.booting, use.idle)),
-            _bar(_parts(use), most) if is_paid else _bar([("useful", use.held)], most),
+            _bar(_parts(use), most)
+            if is_paid
+            else _bar([("useful", use.at_work), ("idle", use.held - use.at_work)], most),
         )
         for name, use in uses
     ]
@@ -160,7 +166,7 @@ def path(account: Account) -> str:
         )
     work = sum(link.length for link in account.path)
     words = (
-        f"<p>{len(links):,} tasks in a row: {show_time(work)} of work and {show_time(waited)} of waiting"
+        f"<p>{_counted(len(links), 'task')} in a row: {show_time(work)} of work and {show_time(waited)} of waiting"
         f" in a makespan of {show_time(length)}.</p>"
     )
     return words + _table(("task", "after", "waited", "ran", "on", ""), rows, most=2 * _PATH_ENDS + 1, sums=False)

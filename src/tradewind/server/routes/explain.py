@@ -11,6 +11,7 @@ from tradewind.core.why import Cause, Reason, why
 from tradewind.core.work import Run as CoreRun
 from tradewind.core.work import Unit
 from tradewind.live.cache.explain import Whose, explained
+from tradewind.live.notes import reason_note
 from tradewind.live.store.rows import AttemptRow
 from tradewind.server import schemas, shapes
 from tradewind.server.context import Context, answer, met
@@ -36,11 +37,12 @@ async def explain_run(request: Request, run: Run) -> Response:
     for row in rows:
         again.setdefault(row.unit, []).append(row)
     units = {number: await context.ask(context.pages.unit, head.number, number) for number in list(again)[:_SHOWN]}
+    reason = await context.look(context.pages.note, reason_note(head.number)) if head.status == "failed" else None
     return answer(
         {
             "run": head.id,
             "status": shapes.status_of(head, state),
-            "summary": _summary(shapes.status_of(head, state), waiting),
+            "summary": reason or _summary(shapes.status_of(head, state), waiting),
             "waiting": waiting,
             "again": [
                 {"task": number, "name": unit.chain, "attempts": unit.attempt, "why": _ended(again[number])}

@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from tradewind.core.transitions import UnitState
 from tradewind.live.documents import decode
-from tradewind.live.facts import Cancel, Fact, Reprioritise, Retry, Suspend, Unsuspend
+from tradewind.live.facts import Cancel, Fact, Redate, Reprioritise, Retry, Suspend, Unsuspend
 from tradewind.live.jobs import Job
-from tradewind.live.journal import keeps_going_note
+from tradewind.live.notes import keeps_going_note, reason_note
 from tradewind.live.rebuild import replay
 from tradewind.live.store.pages import Head
 from tradewind.model.program import Program
-from tradewind.model.units import SECOND
+from tradewind.model.units import SECOND, Duration, parse_duration
 from tradewind.server import schemas, shapes
 from tradewind.server.auth import Caller, Role
 from tradewind.server.context import Context, answer, met
@@ -95,9 +95,13 @@ async def detail(context: Context, caller: Caller, id: str) -> dict[str, Any]:
     failed = []
     if "failed" in shown["tasks"]:
         failed = await context.look(context.pages.units, head.number, states=[UnitState.FAILED], limit=_SHOWN)
+    reason = None
+    if head.status == "failed":
+        reason = await context.look(context.pages.note, reason_note(head.number))
     return shown | {
         "parameters": parameters,
         "keep_going": bool(keeps_going),
+        "reason": reason,
         "failures": [
             {"task": unit.number, "name": unit.chain, "attempt": unit.attempt, "reason": unit.message}
             for unit in failed
@@ -214,6 +218,27 @@ async def set_priority(request: Request, run: Run, body: schemas.NewPriority) ->
     head = await _active(context, caller, run)
     await context.service.tell(Reprioritise(head.number, body.priority))
     return answer(await detail(context, caller, run))
+
+
+@router.put("/{run}/deadline", response_model=schemas.RunDetail, responses=CHANGING)
+async def set_deadline(request: Request, run: Run, body: schemas.NewDeadline) -> Response:
+    """Give a run another deadline, or none; policies for deadlines plan again what has not started."""
+    context, caller = met(request, Role.USER)
+    head = await _active(context, caller, run)
+    due = None if body.deadline is None else head.submitted + deadline_of(body.deadline)
+    await context.service.tell(Redate(head.number, due))
+    return answer(await detail(context, caller, run))
+
+
+def deadline_of(given: float | str) -> Duration:
+    """A deadline as it is written in requests."""
+    try:
+        length = parse_duration(given)
+    except ValueError as error:
+        raise Problem(422, f"deadline: {error}", type="/problems/request") from None
+    if length <= 0:
+        raise Problem(422, "deadline: must be above zero", type="/problems/request")
+    return length
 
 
 @router.delete("/{run}", status_code=204, response_class=Response, responses=CHANGING)

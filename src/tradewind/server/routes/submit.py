@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from tradewind.formats.feasible import check_feasible
+from tradewind.formats.feasible import check_feasible, check_program
 from tradewind.formats.load import load_text
 from tradewind.live.facts import Submit
 from tradewind.live.jobs import Document, Job
@@ -18,14 +18,13 @@ from tradewind.live.service import Key, Taken
 from tradewind.model.errors import TradewindError
 from tradewind.model.parameters import bind
 from tradewind.model.program import Program
-from tradewind.model.units import Duration, parse_duration
 from tradewind.model.workflow import Workflow
 from tradewind.server import schemas
 from tradewind.server.auth import ANYBODY, Caller, Role
 from tradewind.server.context import Context, answer, met
 from tradewind.server.describing import CHANGING
 from tradewind.server.problems import Problem
-from tradewind.server.routes.runs import detail
+from tradewind.server.routes.runs import deadline_of, detail
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -185,6 +184,9 @@ def _checked(context: Context, given: schemas.Submission, body: bytes, tenant: s
                 raise Problem(422, "this workflow takes no parameters", type="/problems/parameters")
             check_feasible(document, context.service.settings.machines, file=found.file, line_of=found.line_of)
             return Submit(document, {}, tenant, given.keep_going, given.cache)
+        check_program(
+            document, context.service.settings.machines, file=found.file, line_of=found.line_of, only_certain=True
+        )
     except TradewindError as error:
         raise Problem(422, str(error), type="/problems/impossible") from None
     try:
@@ -202,18 +204,8 @@ def _changed(document: Document, given: schemas.Submission) -> Document:
     if given.priority is not None:
         changes["priority"] = given.priority
     if given.deadline is not None:
-        changes["deadline"] = _deadline(given.deadline)
+        changes["deadline"] = deadline_of(given.deadline)
     return replace(document, **changes) if changes else document
-
-
-def _deadline(given: float | str) -> Duration:
-    try:
-        length = parse_duration(given)
-    except ValueError as error:
-        raise Problem(422, f"deadline: {error}", type="/problems/request") from None
-    if length <= 0:
-        raise Problem(422, "deadline: must be above zero", type="/problems/request")
-    return length
 
 
 def _check_quota(context: Context, tenant: str, fact: Submit) -> None:
