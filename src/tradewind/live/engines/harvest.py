@@ -1,10 +1,10 @@
 """Harvest machines: workers on this host that offer only the cores nobody else uses.
 
-Their work runs at the lowest priority, so that the owner's load never waits for it, and so does the session of each
-machine, for Linux may share processor time by session first. What counts as the owner's is all processor time but that
-of such work. A machine shrinks as soon as others want its cores, and grows when they have left them alone for a while.
-What is killed on a shrink is the policy's business; the core says so, and the attempt is ended at once. Machines of
-other markets pass through untouched.
+Their work runs at the lowest priority, so that the owner's load never waits for it, and so do the sessions it runs in,
+for Linux may share processor time by session first; workers, which have to kill it in time, have sessions of their own.
+What counts as the owner's is all processor time but that of such work. A machine shrinks as soon as others want its
+cores, and grows when they have left them alone for a while. What is killed on a shrink is the policy's business; the
+core says so, and the attempt is ended at once. Machines of other markets pass through untouched.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tradewind.live.port import Down, Engine, Listener, Order, Report, Resized, Up
-from tradewind.live.worker.processes import lower_session
+from tradewind.live.worker.processes import children, lower_session
 from tradewind.model.machine import MachineType, Market
 
 LOWEST = 19
@@ -157,7 +157,6 @@ class HarvestEngine:
         for report in reports:
             if isinstance(report, Up) and report.machine in self._held:
                 lower_priority(self._engine.process_of(report.machine))
-                self._lower()
                 passed.append(self._report(report.machine))
             elif isinstance(report, Down):
                 self._held.pop(report.machine, None)
@@ -178,8 +177,8 @@ class HarvestEngine:
             self._listener(changed)
 
     def _lower(self) -> None:
-        """See to the sessions of workers that could not be lowered at once."""
-        begun = {self._engine.process_of(machine) for machine in self._held}
+        """See to sessions that workers began and were not allowed to lower at once."""
+        begun = {pid for machine in self._held for pid in children(self._engine.process_of(machine))}
         self._lowered = {pid for pid in begun if pid in self._lowered or lower_session(pid, LOWEST)}
 
     def _report(self, machine: int) -> Resized:

@@ -2,7 +2,8 @@
 
 `posix_spawn` costs about half of what `subprocess.Popen` does in the parent: it neither copies page tables nor builds
 an object. It cannot change the folder, so that the worker, which has one thread, steps into it first; the child opens
-its own output files. A session of its own would cost a tenth more, for Linux shares processor time by session.
+its own output files. A session of its own would cost a tenth more, for Linux shares processor time by session; what is
+harvested needs one, to run at the lowest priority while its worker does not.
 """
 # pathlib costs more than the calls that it wraps
 # ruff: noqa: PTH108, PTH118
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tradewind.live.worker import containers, inputs, outputs
+from tradewind.live.worker import containers, inputs, outputs, processes
 from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.wire import PackedCall, PackedOrder
 
@@ -97,6 +98,10 @@ def _spawn(words: list[str], variables: dict[str, str]) -> int:
     for name, value in variables.items():
         environment[_encoded(name)] = value
     start = os.posix_spawn if words[0] == _SHELL else os.posix_spawnp
+    if (level := processes.own_level()) > 0:
+        pid = start(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)
+        processes.lower_session(pid, level)
+        return pid
     return start(words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED)
 
 

@@ -117,7 +117,11 @@ def _become_interpreter(parent: int, sock: socket.socket, spools: tuple[int, int
     """Shed all that is the worker's; its objects are referred to by the frames above, and so never closed twice."""
     try:
         processes.die_with(parent)
-        os.setpgid(0, 0)
+        if (level := processes.own_level()) > 0:
+            os.setsid()
+            processes.lower_session(os.getpid(), level)
+        else:
+            os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -108,7 +108,7 @@ class Keeper:
     def _become_worker(self, machine: int, sock: socket.socket) -> NoReturn:
         try:
             processes.die_with(self._pid, signal.SIGTERM)
-            os.setsid()  # Linux shares processor time by session, and so by machine
+            os.setsid()  # Linux shares processor time by session: now by machine
             self._alarm.close()
             self._engine.close()
             for file in self._sockets:

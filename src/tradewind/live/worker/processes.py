@@ -129,6 +129,11 @@ def kill_group(pid: int, how: int) -> None:
         kill(pid, how)
 
 
+def own_level() -> int:
+    """How nice this process is, where that can be said of a whole session; else 0."""
+    return os.getpriority(os.PRIO_PROCESS, 0) if LINUX else 0
+
+
 def lower_session(pid: int, level: int) -> bool:
     """Let the session that a process leads be as nice as that, where Linux shares time by session; whether it is.
 
