@@ -19,6 +19,17 @@ def test_returns_a_value_and_leaves_an_empty_folder(rig: Rig, machine: int) -> N
     assert done.usage.memory > 1_000_000
 
 
+def test_a_folder_in_which_nothing_was_left_serves_the_next(rig: Rig, machine: int) -> None:
+    """Unless somebody was told of it: what a function returns may name its folder."""
+    empty = rig.done(machine, Call("task", Function(f"{MODULE}:quit_with"), {"code": None}))[0]
+    told = rig.done(machine, function(f"{MODULE}:add", a=2, b=3))[0]
+    assert (empty.exists(), told.exists()) == (False, True)
+    written, _ = rig.done(machine, Call("task", Function(f"{MODULE}:talk"), {"text": "words"}))
+    command, _ = rig.done(machine, shell("pwd"))
+    assert sorted(path.name for path in written.iterdir()) == ["err", "out"]
+    assert (command / "out").read_text().strip() == str(command)
+
+
 def test_entries_of_a_mapping_are_outputs(rig: Rig, machine: int) -> None:
     outputs = {"sum": Output(value="return"), "product": Output(value="return")}
     _, done = rig.done(machine, Call("task", Function(f"{MODULE}:both"), {"a": 2, "b": 5}, outputs))

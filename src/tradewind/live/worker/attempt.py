@@ -2,10 +2,10 @@
 
 Layout on disk: with one call, its files lie in the attempt's folder; with several, each call has a folder in there,
 `1-trim`, `2-align.0`, … A command leaves `command.sh`, `out`, `err` and `exitcode`; a function `out` and `err` if it
-wrote anything.
+wrote anything. Of a function that was called alone, returns nothing and leaves no file, no folder remains.
 """
 # pathlib costs more than the calls that it wraps
-# ruff: noqa: PTH102, PTH103, PTH112, PTH120
+# ruff: noqa: PTH102, PTH103, PTH112
 
 import os
 import signal
@@ -85,7 +85,7 @@ class Attempt:
         try:
             if order.checkpoint:
                 os.makedirs(order.checkpoint, exist_ok=True)
-            _make(order.folder)
+            self._worker.folders.make(order.folder)
         except OSError as problem:
             self._fail_or_wait(unwritable(order.folder, problem), self.begin)
         else:
@@ -243,6 +243,9 @@ class Attempt:
         elif reply.cause:
             self._fail(Failure(reply.cause, reply.reason))
         else:
+            calls = self.order.calls
+            if len(calls) == 1 and not calls[0].outputs and not reply.children:
+                self._worker.folders.give_back(self.order.folder)
             self._go_on()
 
     @guarded
@@ -347,23 +350,3 @@ class Attempt:
         if order.checkpoint:
             variables["TRADEWIND_CHECKPOINT_DIR"] = order.checkpoint
         return variables
-
-
-def _make(folder: str) -> None:
-    """Make a new folder; that around it, of the run, is there already, unless this is the first of its attempts."""
-    try:
-        os.mkdir(folder)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        os.mkdir(folder)
-    except FileExistsError:  # of an attempt that the store forgot when this host failed
-        _put_aside(folder)
-        os.mkdir(folder)
-
-
-def _put_aside(folder: str) -> None:
-    """Keep what is in a folder under another name."""
-    number = 1
-    while os.path.lexists(f"{folder}~{number}"):
-        number += 1
-    os.rename(folder, f"{folder}~{number}")  # noqa: PTH104 - pathlib is not loaded here

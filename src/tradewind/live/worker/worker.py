@@ -19,6 +19,7 @@ from tradewind.live.worker import processes
 from tradewind.live.worker.alarm import Alarm
 from tradewind.live.worker.attempt import Attempt
 from tradewind.live.worker.failure import Failure
+from tradewind.live.worker.folders import Folders
 from tradewind.live.worker.interpreters import Interpreters
 from tradewind.live.worker.line import Line
 from tradewind.live.worker.strays import Strays
@@ -52,6 +53,7 @@ class Worker:
         """Attempts that have ended, except for some dying processes."""
         self.strays = Strays()
         self.interpreters = Interpreters(self)
+        self.folders = Folders()
         self._running: dict[tuple[int, int], Attempt] = {}
         self._alarm = Alarm()
         self._poll = select.poll()  # a third of the price of `selectors` for a handful of files
