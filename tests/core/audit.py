@@ -52,6 +52,9 @@ from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
 from tradewind.model.workflow import Task, Workflow
 
+_SLOT = "slots"
+"""What everything takes one of."""
+
 
 @dataclass(slots=True)
 class UnitBook:
@@ -475,11 +478,10 @@ class Audit:
         assert number == self._shrunk, f"unit {unit} gives way on machine {number}, which did not shrink"
         machine = self.machines[number]
         lacking = self._lacking(machine)
-        takes = dict(self.units[unit].needs.amounts)
-        assert any(takes.get(name) for name in lacking), f"unit {unit} gives way for nothing"
+        assert self._takes_of(unit, lacking), f"unit {unit} gives way for nothing"
         order = (self.units[unit].running[number][1], unit)
         for other in machine.running - {unit}:
-            if any(dict(self.units[other].needs.amounts).get(name) for name in lacking):
+            if self._takes_of(other, lacking):
                 assert (self.units[other].running[number][1], other) < order, f"unit {other} is newer than {unit}"
 
     def _lacking(self, machine: MachineBook) -> list[str]:
@@ -488,7 +490,13 @@ class Audit:
         for unit in machine.running:
             for name, count in self.units[unit].needs.amounts:
                 taken[name] = taken.get(name, 0) + count
-        return [name for name, count in taken.items() if count > machine.amounts.get(name, 0)]
+        lacking = [name for name, count in taken.items() if count > machine.amounts.get(name, 0)]
+        return [*lacking, _SLOT] if len(machine.running) > self._slots(machine) else lacking
+
+    def _takes_of(self, unit: int, names: list[str]) -> bool:
+        """Whether a unit takes any of these; all take a slot."""
+        takes = {_SLOT: 1, **dict(self.units[unit].needs.amounts)}
+        return any(takes.get(name) for name in names)
 
     def _check_fits(self, machine: MachineBook) -> None:
         assert machine.gone is not None or not self._lacking(machine), "more runs on a machine than it has left"
@@ -686,9 +694,15 @@ class Audit:
             and all(offer.get(name, 0) >= count for name, count in needs.amounts)
         )
 
+    def _slots(self, machine: MachineBook) -> int:
+        """Slots that a machine has now: as large a share of them, rounded up, as of its cores."""
+        declared = dict(machine.kind.amounts).get("cpus", 0)
+        left = declared - min(machine.amounts.get("cpus", 0), declared)
+        return machine.kind.slots - machine.kind.slots * left // declared if declared else machine.kind.slots
+
     def _has_room(self, machine: MachineBook, needs: Requirement) -> bool:
         kind = machine.kind
-        if not self._offers(kind, needs) or len(machine.running) + 1 > kind.slots:
+        if not self._offers(kind, needs) or len(machine.running) + 1 > self._slots(machine):
             return False
         taken: dict[str, int] = {}
         for each in (needs, *(self.units[unit].needs for unit in machine.running)):

@@ -116,7 +116,7 @@ def test_a_shrink_ends_the_attempt_that_runs_there_and_no_other() -> None:
     out = bench.tell(MachineResized, 10, 1, amounts(cpus=1))
     assert [(each.machine, each.attempt) for each in of(out, Kill)] == [(1, 2)]
     assert on(bench) == {0: 1}
-    assert bench.state.machines[1].free == (4, 1)
+    assert bench.state.machines[1].free == (1, 1)
 
 
 def test_the_last_attempt_to_be_lost_makes_the_unit_ready_again() -> None:

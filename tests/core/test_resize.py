@@ -62,6 +62,15 @@ def test_what_was_started_last_gives_way_first() -> None:
     assert not any(unit.lost or unit.failures for unit in bench.state.units.values())
 
 
+def test_slots_shrink_with_the_cores() -> None:
+    """Tasks that take no cores by name still run on some; of 16 slots on 8 cores 6 are left on 3."""
+    bench = held(*[Requirement()] * 8)
+    assert resize(bench, 10, 3) == [7, 6]
+    assert bench.state.machines[0].free[0] == 0
+    assert resize(bench, 11, 8) == []
+    assert len(bench.state.machines[0].running) == 8
+
+
 def test_a_policy_may_want_the_oldest_to_give_way() -> None:
     fixed = build("fixed", {"machines": 1})
     bench = held(cores(2), cores(2), cores(2), policy=replace(fixed, kill="oldest"))

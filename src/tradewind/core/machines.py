@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from operator import add, ge, sub
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -48,9 +49,12 @@ class Kind:
             self.type = replace(self.type, boot=BootLag(lag, self.type.boot.deviation))
 
     def with_amounts(self, amounts: Amounts) -> Vector:
-        """The capacity of a machine of this kind that offers these amounts."""
-        offered = dict(amounts)
-        return (self.type.slots, *(offered.get(name, 0) for name in self._dimensions))
+        """The capacity of a machine of this kind that offers these amounts; with its cores its slots become fewer."""
+        offered, slots = dict(amounts), self.type.slots
+        cores, all_cores = offered.get("cpus", 0), dict(self.type.amounts).get("cpus", 0)
+        if cores < all_cores:
+            slots = ceil(slots * cores / all_cores)
+        return (slots, *(offered.get(name, 0) for name in self._dimensions))
 
     def amounts(self, capacity: Vector) -> Amounts:
         """The amounts in a capacity."""
