@@ -27,6 +27,17 @@ def test_leaves_a_folder_with_its_command_output_and_exit_code(rig: Rig, machine
     assert done.usage.memory > 100_000
 
 
+def test_good_ends_share_a_file_as_long_as_it_is_there(rig: Rig) -> None:
+    machine = rig.machine()
+    first, second = ((rig.done(machine, shell("true"))[0] / "exitcode") for _ in range(2))
+    assert first.samefile(second)
+    second.unlink()
+    first.unlink()
+    third = rig.done(machine, shell("true"))[0] / "exitcode"
+    assert third.read_text() == "0\n"
+    assert third.stat().st_nlink == 1
+
+
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("kill -9 $$", 137), ("no-such-program", 127)])
 def test_an_exit_code_breaks_the_attempt(rig: Rig, machine: int, command: str, code: int) -> None:
     folder, broke = rig.broke(machine, shell(f"echo before; {command}"))

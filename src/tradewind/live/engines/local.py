@@ -51,7 +51,7 @@ class LocalEngine:
 
     ends_with_us = True
     """The keeper sees to it."""
-    ahead = 8
+    ahead = 12
 
     def __init__(
         self,

@@ -196,7 +196,7 @@ class Attempt:
         """Write down how its command has ended, and go on if that was well."""
         call, folder = self.order.calls[self._at], self._folders[0]
         try:
-            code = command.end(folder, status)
+            code = command.end(folder, status, self._worker.folders)
             if self.stopped is None and code == 0:
                 self._results[call.id] = outputs.collect(call, folder) if call.outputs else {}
         except Failure as failure:

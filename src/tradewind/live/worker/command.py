@@ -5,8 +5,6 @@ an object. It cannot change the folder, so that the worker, which has one thread
 its own output files. A session of its own would cost a tenth more, for Linux shares processor time by session; what is
 harvested needs one, to run at the lowest priority while its worker does not.
 """
-# pathlib costs more than the calls that it wraps
-# ruff: noqa: PTH108, PTH118
 
 import os
 import signal
@@ -17,9 +15,9 @@ from typing import Any
 
 from tradewind.live.worker import containers, inputs, outputs, processes
 from tradewind.live.worker.failure import Failure, unwritable
+from tradewind.live.worker.folders import Folders, write
 from tradewind.live.worker.wire import PackedCall, PackedOrder
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _FILES = (
     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -54,7 +52,7 @@ def start(
         os.chdir(folder)
         if call.outputs:
             outputs.prepare(call, folder)
-        _write("command.sh", text if text.endswith("\n") else text + "\n")
+        write("command.sh", text if text.endswith("\n") else text + "\n")
     except (OSError, UnicodeEncodeError) as problem:
         raise _unable(folder, problem) from None
     if values:
@@ -78,16 +76,16 @@ def _divisible(call: PackedCall, values: Mapping[str, Any]) -> list[str]:
     """What sees to a divisible job; its partitions run `command.sh`."""
     import json  # noqa: PLC0415 - seldom needed
 
-    _write("inputs.json", json.dumps(values))
+    write("inputs.json", json.dumps(values))
     return [sys.executable, "-m", "tradewind.worker.step", *call.container]
 
 
-def end(folder: str, status: int) -> int:
-    """Write the exit code of a command that has ended, as a shell would give it."""
+def end(folder: str, status: int, folders: Folders) -> int:
+    """Note the exit code of a command that has ended, as a shell would give it."""
     code = os.waitstatus_to_exitcode(status)
     code = 128 - code if code < 0 else code
     try:
-        _write(os.path.join(folder, "exitcode"), f"{code}\n")
+        folders.note(folder, code)
     except OSError as problem:
         raise unwritable(folder, problem, "error") from None
     return code
@@ -103,17 +101,6 @@ def _spawn(words: list[str], variables: dict[str, str]) -> int:
         processes.lower_session(pid, level)
         return pid
     return start(words[0], words, environment, file_actions=_FILES, setpgroup=0, setsigdef=_RESTORED)
-
-
-def _write(path: str, text: str) -> None:
-    file = os.open(path, _NEW, 0o666)
-    try:
-        os.write(file, text.encode())
-    except OSError:
-        os.unlink(path)  # so that it can be tried again
-        raise
-    finally:
-        os.close(file)
 
 
 def _unable(folder: str, problem: Exception) -> Failure:
