@@ -100,10 +100,10 @@ def test_the_grid_holds_every_policy_in_every_cell() -> None:
     assert [each.draw for each in found] == sorted(each.draw for each in found), "so that a part of them is of use"
 
 
-def test_the_full_study_holds_fifty_draws_of_the_papers_table_and_one_horizon() -> None:
+def test_the_full_study_holds_fifty_draws_of_the_papers_table_over_its_hours() -> None:
     table = [sweep for sweep in FULL.sweeps if sweep.cells == cells(1.0)]
     assert [sweep.draws for sweep in table] == [50]
-    assert {sweep.hours for sweep in (*FULL.sweeps, FULL.noise)} == {72}
+    assert {sweep.hours for sweep in (*FULL.sweeps, FULL.noise) if sweep.cells != cells(100.0)} == {72}
     assert {cell.volume for sweep in FULL.sweeps for cell in sweep.cells} == {0.5, 1.0, 10.0, 100.0}
 
 

@@ -239,7 +239,6 @@ def test_a_hog_gets_its_cores_back_and_all_work_ends_once(tmp_path: Path) -> Non
                     others.watch(hog.pid)
                     await _until(lambda: any(isinstance(record, Kill) for record in records))
                     await _until(lambda: len(burners(tmp_path)) <= max(0, _size(records)))
-                    assert used(hog.pid) < 2, "by its own clock, which is slower than others where it must wait"
                 finally:
                     hog.kill()
             await _until(lambda: _size(records) == 2)
