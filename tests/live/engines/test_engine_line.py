@@ -1,18 +1,44 @@
 """Orders that wait in line on a machine, and reports that wait for each other."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from engine_rig import Rig, shell
 
 from tradewind.live.port import Broke, Done
-from tradewind.live.worker.line import ENOUGH, LONGEST_HOLD, PATIENCE, Line
-from tradewind.live.worker.wire import PackedOrder
+from tradewind.live.worker.attempt import Attempt
+from tradewind.live.worker.folders import Folders
+from tradewind.live.worker.line import ENOUGH, LONGEST_HOLD, NEAR, PATIENCE, Line
+from tradewind.live.worker.wire import PackedCall, PackedOrder
+from tradewind.live.worker.worker import Worker
 
 
-def order(unit: int, most: int = 2) -> PackedOrder:
-    return PackedOrder("run", unit, 1, "folder", "", 1, None, most, [])
+@dataclass(slots=True)
+class Waiter:
+    """Notes what happens to it."""
+
+    order: PackedOrder
+    state: str = "new"
+
+    def prepare(self) -> None:
+        self.state = "prepared"
+
+    def forsake(self) -> None:
+        self.state = "forsaken"
+
+
+def waiter(unit: int, most: int = 2) -> Waiter:
+    return Waiter(PackedOrder("run", unit, 1, "folder", "", 1, None, most, []))
+
+
+def line_of(*waiters: Waiter) -> Line[Waiter]:
+    line = Line[Waiter]()
+    for each in waiters:
+        line.join(each, 10.0)
+    return line
 
 
 def test_an_order_in_line_begins_when_another_ends(rig: Rig, machine: int) -> None:
@@ -55,15 +81,33 @@ def test_who_is_released_with_a_line_leaves_nothing(rig: Rig) -> None:
     assert not Path(waiting.folder).exists()
 
 
+def test_what_is_prepared_for_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    call = PackedCall("task", "shell", "true", "", {}, {"made": ("made/here", False, "", False)}, {}, None, None)
+    order = PackedOrder("run", 1, 1, str(tmp_path / "run" / "1.1"), "", 1, None, 2, [call])
+    worker = cast("Worker", SimpleNamespace(name="w", folders=Folders()))
+    attempt = Attempt(worker, order)
+    attempt.prepare()
+    assert sorted(each.name for each in Path(order.folder).iterdir()) == ["command.sh", "made"]
+    attempt.forsake()
+    assert not Path(order.folder).exists()
+
+
+def test_what_is_in_the_way_of_preparing_is_met_when_it_begins(rig: Rig, machine: int) -> None:
+    first = rig.start(machine, shell("sleep 0.1"))
+    second = rig.start(machine, shell("echo \ud800"), most=1)
+    assert rig.expect(Done).unit == first.unit
+    broke = rig.expect(Broke)
+    assert broke[:2] == (second.unit, 1)
+    assert "surrogates not allowed" in broke.reason
+
+
 def test_ends_are_told_together_while_the_line_is_long() -> None:
-    line = Line()
-    for unit in range(ENOUGH + 1):
-        line.join(order(unit), 10.0)
+    line = line_of(*map(waiter, range(ENOUGH + 1)))
     line.news.append(("done", 100))
     assert line.is_silent(10.0)
     assert line.due() == 10.0 + LONGEST_HOLD
     assert not line.is_silent(10.0 + LONGEST_HOLD)
-    assert line.next(1) == order(0)
+    assert line.next(1) == waiter(0)
     assert not line.is_silent(10.0), "the line is short: the engine should hear of it"
     assert line.told() == [("done", 100)]
     assert line.is_silent(99.0)
@@ -71,16 +115,13 @@ def test_ends_are_told_together_while_the_line_is_long() -> None:
 
 @pytest.mark.parametrize("message", ["broke", "up", "pong", "back"])
 def test_all_else_is_told_at_once(message: str) -> None:
-    line = Line()
-    for unit in range(ENOUGH + 1):
-        line.join(order(unit), 10.0)
+    line = line_of(*map(waiter, range(ENOUGH + 1)))
     line.news += [("done", 100), (message,)]
     assert not line.is_silent(10.0)
 
 
 def test_nothing_begins_while_there_is_no_room() -> None:
-    line = Line()
-    line.join(order(1), 10.0)
+    line = line_of(waiter(1))
     assert line.next(2) is None
     line.give_back(10.0 + PATIENCE / 2)
     assert not line.news
@@ -88,3 +129,21 @@ def test_nothing_begins_while_there_is_no_room() -> None:
     line.give_back(10.0 + PATIENCE)
     assert line.news == [("back", 1, 1)]
     assert not line
+
+
+def test_the_first_in_line_are_prepared_once_and_forsaken_with_the_others() -> None:
+    waiters = [waiter(unit) for unit in range(NEAR + 3)]
+    line = line_of(*waiters)
+    while line.could_prepare():
+        line.prepare()
+    assert [each.state for each in waiters] == ["prepared"] * NEAR + ["new"] * 3
+    assert line.next(1) is waiters[0]
+    line.leave(1, 1)
+    line.leave(NEAR + 2, 1)
+    while line.could_prepare():
+        line.prepare()
+    assert [each.state for each in waiters[:2]] == ["prepared", "forsaken"]
+    assert [each.state for each in waiters[2:]] == ["prepared"] * NEAR + ["forsaken"]
+    line.clear()
+    assert {each.state for each in waiters[1:]} == {"forsaken"}
+    assert not line.could_prepare()

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from resource import struct_rusage
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -62,6 +63,10 @@ class Attempt:
         """Why it is being stopped."""
         self._worker = worker
         self._results: dict[str, dict[str, Any]] = {}
+        self._made = False
+        """Whether its folder is there."""
+        self._ready: tuple[str, dict[str, Any]] | None = None
+        """Its next command, if it is prepared, and the values of its inputs."""
         self._at = 0
         self._lead = 0
         self._leads: list[int] = []
@@ -77,17 +82,29 @@ class Attempt:
         """What is to be tried again once there is room on the disk."""
         self._full_since = 0.0
 
+    def prepare(self) -> None:
+        """Do before its turn what a lone command needs; whatever is in the way will be met again when it begins."""
+        calls = self.order.calls
+        if len(calls) == 1 and calls[0].kind != "function":
+            with suppress(OSError, Failure):
+                self._make_folder()
+                self._ready = self._prepare(calls[0], self.order.folder)
+
+    def forsake(self) -> None:
+        """Take back what was prepared."""
+        if self._made:
+            import shutil  # noqa: PLC0415 - seldom needed
+
+            shutil.rmtree(self.order.folder, ignore_errors=True)
+
     @guarded
     def begin(self) -> None:
         """Make its folder and begin its first call."""
-        order = self.order
         self._worker.strays.alive.add(self.key)
         try:
-            if order.checkpoint:
-                os.makedirs(order.checkpoint, exist_ok=True)
-            self._worker.folders.make(order.folder)
+            self._make_folder()
         except OSError as problem:
-            self._fail_or_wait(unwritable(order.folder, problem), self.begin)
+            self._fail_or_wait(unwritable(self.order.folder, problem), self.begin)
         else:
             self._go_on()
 
@@ -147,6 +164,13 @@ class Attempt:
             worker.settling.append(self)
             self._wake(time.monotonic() + worker.settings.grace)
 
+    def _make_folder(self) -> None:
+        if not self._made:
+            if self.order.checkpoint:
+                os.makedirs(self.order.checkpoint, exist_ok=True)
+            self._worker.folders.make(self.order.folder)
+            self._made = True
+
     def _go_on(self) -> None:
         """Begin the next call; after the last, come to the end."""
         order = self.order
@@ -171,7 +195,7 @@ class Attempt:
                     os.mkdir(folder)
             except OSError as problem:
                 raise unwritable(folder, problem) from None
-        values = resolve(call.inputs, self._results) if call.inputs else {}
+        text, values = self._ready = self._ready or self._prepare(call, folder)
         variables = self._variables()
         variables["TRADEWIND_TASK_ID"] = call.id
         if call.kind == "divisible":
@@ -179,8 +203,14 @@ class Attempt:
         if call.kind == "container":
             self._tool = containers.tool()
             containers.note(self._worker.settings.root, self._worker.name, self._tool)
-        self._follow(command.start(call, self.order, folder, values, variables, self.key, self._tool), [call], [folder])
+        lead = command.start(call, self.order, folder, text, values, variables, self.key, self._tool)
+        self._ready = None
+        self._follow(lead, [call], [folder])
         self._worker.children[self._lead] = self
+
+    def _prepare(self, call: PackedCall, folder: str) -> tuple[str, dict[str, Any]]:
+        values = resolve(call.inputs, self._results) if call.inputs else {}
+        return command.prepare(call, folder, values), values
 
     @guarded
     def process_ended(self, status: int, usage: struct_rusage) -> None:

@@ -37,24 +37,33 @@ _LONGEST = 100_000
 """Bytes of a command that can be passed as an argument."""
 
 
+def prepare(call: PackedCall, folder: str, values: Mapping[str, Any]) -> str:
+    """Put into its folder what a command needs there; its text. A `Failure` tells why that cannot be done."""
+    text = inputs.fill(call.target, values)
+    try:
+        if call.outputs:
+            outputs.prepare(call, folder)
+        write(f"{folder}/command.sh", text if text.endswith("\n") else text + "\n")
+    except (OSError, UnicodeEncodeError) as problem:
+        raise _unable(folder, problem) from None
+    return text
+
+
 def start(
     call: PackedCall,
     order: PackedOrder,
     folder: str,
+    text: str,
     values: Mapping[str, Any],
     variables: dict[str, str],
     label: str,
     tool: str,
 ) -> int:
-    """Start a command in a folder; its process, which leads a group. A `Failure` tells why it did not."""
-    text = inputs.fill(call.target, values)
+    """Start a prepared command; its process, which leads a group. A `Failure` tells why it did not."""
     try:
         os.chdir(folder)
-        if call.outputs:
-            outputs.prepare(call, folder)
-        write("command.sh", text if text.endswith("\n") else text + "\n")
-    except (OSError, UnicodeEncodeError) as problem:
-        raise _unable(folder, problem) from None
+    except OSError as problem:
+        raise unwritable(folder, problem) from None
     if values:
         variables.update(inputs.exported(values))
     variables.update(call.environment)

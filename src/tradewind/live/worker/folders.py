@@ -61,9 +61,10 @@ class Folders:
 
 def write(path: str, text: str) -> None:
     """Write a new file."""
+    data = text.encode()
     file = os.open(path, _NEW, 0o666)
     try:
-        os.write(file, text.encode())
+        os.write(file, data)
     except OSError:
         os.unlink(path)  # so that it can be tried again
         raise

@@ -1,11 +1,12 @@
 """The line of a worker: orders for which there is no room yet, and reports that can wait while there is work in line.
 
 As long as enough orders are in line, nothing is lost if the engine hears of several ends at once: it then answers with
-as many orders. Orders whose turn does not come are given back, for another machine may be free.
+as many orders. Orders whose turn does not come are given back, for another machine may be free. Those whose turn comes
+next are prepared while nothing else is to be done.
 """
 
 from collections import deque
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from tradewind.live.worker.wire import PackedOrder
 
@@ -18,48 +19,88 @@ LONGEST_HOLD = 0.005
 PATIENCE = 0.5
 """Seconds after which an order is given back."""
 
+NEAR = 4
+"""How many of the first in line are prepared."""
 
-class Line:
+
+class Waiting(Protocol):
+    """An attempt that has not begun."""
+
+    order: PackedOrder
+
+    def prepare(self) -> None:
+        """Do what can be done before its turn."""
+
+    def forsake(self) -> None:
+        """Leave no trace: its turn does not come."""
+
+
+Waiter = TypeVar("Waiter", bound=Waiting)
+
+
+class Line(Generic[Waiter]):
     """What waits in a worker."""
 
     def __init__(self) -> None:
         self.news: list[tuple[Any, ...]] = []
         """What the engine has not been told."""
-        self._orders: deque[tuple[float, PackedOrder]] = deque()
+        self._waiting: deque[tuple[float, Waiter]] = deque()
+        self._prepared = 0
+        """How many of the first are."""
         self._tell_by: float | None = None
         """When the news must be told, if they may wait."""
 
     def __bool__(self) -> bool:
-        return bool(self._orders)
+        return bool(self._waiting)
 
-    def join(self, order: PackedOrder, now: float) -> None:
-        """An order has to wait."""
-        self._orders.append((now, order))
+    def join(self, attempt: Waiter, now: float) -> None:
+        """An attempt has to wait."""
+        self._waiting.append((now, attempt))
 
     def leave(self, unit: int, attempt: int) -> None:
-        """An order is no longer wanted."""
-        self._orders = deque(each for each in self._orders if each[1][1:3] != (unit, attempt))
+        """One is no longer wanted."""
+        for index, (_, each) in enumerate(self._waiting):
+            if each.order[1:3] == (unit, attempt):
+                each.forsake()
+                del self._waiting[index]
+                self._prepared -= index < self._prepared
+                return
 
     def clear(self) -> None:
-        """No order is wanted any more."""
-        self._orders.clear()
+        """None is wanted any more."""
+        for _, each in self._waiting:
+            each.forsake()
+        self._waiting.clear()
+        self._prepared = 0
 
-    def next(self, running: int) -> PackedOrder | None:
-        """The order that can begin while so many attempts run."""
-        orders = self._orders
-        return orders.popleft()[1] if orders and running < orders[0][1].most else None
+    def next(self, running: int) -> Waiter | None:
+        """The attempt that can begin while so many run."""
+        waiting = self._waiting
+        if not waiting or running >= waiting[0][1].order.most:
+            return None
+        self._prepared = max(0, self._prepared - 1)
+        return waiting.popleft()[1]
+
+    def could_prepare(self) -> bool:
+        """Whether one whose turn is near could be prepared."""
+        return self._prepared < min(NEAR, len(self._waiting))
+
+    def prepare(self) -> None:
+        """Prepare one."""
+        self._waiting[self._prepared][1].prepare()
+        self._prepared += 1
 
     def give_back(self, now: float) -> None:
-        """Give back all orders if the first has waited for too long: those behind it can only wait for longer."""
-        if self._orders and now >= self._orders[0][0] + PATIENCE:
-            self.news += [("back", order.unit, order.attempt) for _, order in self._orders]
-            self._orders.clear()
+        """Give back all if the first has waited for too long: those behind it can only wait for longer."""
+        if self._waiting and now >= self._waiting[0][0] + PATIENCE:
+            self.news += [("back", each.order.unit, each.order.attempt) for _, each in self._waiting]
+            self.clear()
 
     def is_silent(self, now: float) -> bool:
         """Whether nothing need be told yet."""
         if not self.news:
             return True
-        if len(self._orders) <= ENOUGH or self.news[-1][0] != "done":
+        if len(self._waiting) <= ENOUGH or self.news[-1][0] != "done":
             return False
         if self._tell_by is None:
             self._tell_by = now + LONGEST_HOLD
@@ -75,4 +116,4 @@ class Line:
         """When something must be told or given back."""
         if self.news and self._tell_by is not None:
             return self._tell_by
-        return self._orders[0][0] + PATIENCE if self._orders else None
+        return self._waiting[0][0] + PATIENCE if self._waiting else None

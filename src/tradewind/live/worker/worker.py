@@ -62,7 +62,7 @@ class Worker:
         self._engine = sock.fileno()
         self._wakes: list[tuple[float, int, Attempt, int]] = []
         self._asked = 0
-        self._line = Line()
+        self._line = Line[Attempt]()
         self._leaving = False
         self._over = False
         self._oom_kills = processes.oom_kills()
@@ -77,7 +77,7 @@ class Worker:
         self._line.news.append(("up", os.getpid()))
         while not self._over and not (self._leaving and not self._running):
             self._advance()
-            for file, event in self._poll.poll(self._patience()):
+            for file, event in self._wait():
                 ear = self._ears.get(file)
                 if ear is not None:
                     ear(event)
@@ -134,9 +134,9 @@ class Worker:
             *values, calls = message[1]
             order = PackedOrder._make((*values, [PackedCall(*call) for call in calls]))
             if order.most and len(self._running) >= order.most:
-                self._line.join(order, time.monotonic())
+                self._line.join(Attempt(self, order), time.monotonic())
             elif (order.unit, order.attempt) not in self._running:
-                self._begin(order)
+                self._begin(Attempt(self, order))
         elif verb == "kill":
             found = self._running.get((message[1], message[2]))
             if found is not None:
@@ -151,9 +151,8 @@ class Worker:
             for attempt in list(self._running.values()):
                 self._drop(attempt)
 
-    def _begin(self, order: PackedOrder) -> None:
-        attempt = Attempt(self, order)
-        self._running[order.unit, order.attempt] = attempt
+    def _begin(self, attempt: Attempt) -> None:
+        self._running[attempt.order.unit, attempt.order.attempt] = attempt
         attempt.begin()
 
     def _advance(self) -> None:
@@ -161,8 +160,8 @@ class Worker:
         line = self._line
         now = 0.0
         if line:
-            while (order := line.next(len(self._running))) is not None:
-                self._begin(order)
+            while (attempt := line.next(len(self._running))) is not None:
+                self._begin(attempt)
             now = time.monotonic()
             line.give_back(now)
         if line.news and not line.is_silent(now):
@@ -193,6 +192,14 @@ class Worker:
         if adopted:
             for attempt in list(self.settling):
                 attempt.settle()
+
+    def _wait(self) -> list[tuple[int, int]]:
+        """What has happened, once something has; until then there may be something to prepare."""
+        while self._line.could_prepare():
+            if events := self._poll.poll(0):
+                return events
+            self._line.prepare()
+        return self._poll.poll(self._patience())
 
     def _patience(self) -> float | None:
         """Milliseconds until somebody wants to be woken; who has ended since need not be."""
