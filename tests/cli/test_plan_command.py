@@ -156,7 +156,15 @@ def test_work_that_no_machine_can_do_is_refused(tmp_path: Path) -> None:
     path.write_text("name: w\nsteps:\n  a: {run: x, runtime: 1m, cpus: 4000}\n")
     done = plan(path, "--deadline", "1h")
     assert done.exit_code == 5
-    assert "no machine type offers what task 'a' needs" in done.stderr
+    assert "step 'a' needs 4,000 of cpus" in done.stderr
+    path.write_text("name: w\ntasks:\n  a: {runtime: 1m, cpus: 4000}\n")
+    done = plan(path, "--deadline", "1h")
+    assert done.exit_code == 5
+    assert "w.yaml:3: task 'a' needs 4,000 of cpus" in done.stderr
+    path.write_text("name: w\nsteps:\n  a: {for_each: '{{ range(2) }}', run: x, runtime: 1m, cpus: 4000}\n")
+    done = plan(path, "--deadline", "1h")
+    assert done.exit_code == 5
+    assert "no machine type offers what task 'a[0]' needs" in done.stderr
 
 
 def test_tasks_that_run_behind_each_other_are_placed_as_a_chain_as_in_a_run(tmp_path: Path) -> None:

@@ -46,6 +46,14 @@ def test_the_outputs_of_a_program_are_printed_for_people_and_programs(here: Path
     assert done.stdout == "n: 3\ntwice: [3,3]\nt: 3\n"
     again = tradewind("run", "w.yaml", "--json")  # all from the cache
     assert json.loads(again.stdout)["outputs"] == {"n": 3, "twice": [3, 3], "t": "3"}
+    assert tradewind("get").stdout.endswith("outputs\n  n: 3\n  twice: [3,3]\n  t: 3\n")
+    assert json.loads(tradewind("get", "-o", "json").stdout)["outputs"] == {"n": 3, "twice": [3, 3], "t": "3"}
+
+
+def test_it_is_told_where_files_are_that_a_run_gives(here: Path) -> None:
+    (here / "w.yaml").write_text("steps: {a: {run: 'echo hi > r', outputs: {f: r}}}\noutputs: {f: '{{ a.f }}'}\n")
+    assert tradewind("run", "w.yaml").exit_code == 0
+    assert Path(json.loads(tradewind("get", "-o", "json").stdout)["outputs"]["f"]).read_text() == "hi\n"
 
 
 def test_a_missed_deadline_is_told_and_is_the_exit_code_also_after_a_resumption(here: Path) -> None:
@@ -86,6 +94,18 @@ def test_a_failed_run_names_what_to_do_next_and_why_it_failed(here: Path) -> Non
     assert tradewind("explain", "last", "a").stdout.startswith("a has failed: exit code 7\n")
 
 
+def test_a_command_that_looks_for_a_file_beside_the_workflow_is_told_how_to_find_it(here: Path) -> None:
+    (here / "x.py").write_text("print(1)\n")
+    (here / "w.yaml").write_text("steps: {a: {run: cat x.py w.yaml}}\n")
+    failed = tradewind("run", "w.yaml")
+    assert failed.exit_code == 1
+    assert "x.py lies beside the workflow" in failed.stderr
+    (here / "w.yaml").write_text("steps: {a: {run: 'test x.py = y.py'}}\n")
+    assert "beside" not in tradewind("run", "w.yaml").stderr
+    (here / "w.yaml").write_text("params: {x: {type: file, default: x.py}}\nsteps: {a: {run: 'cat {{ params.x }}'}}\n")
+    assert tradewind("run", "w.yaml").exit_code == 0
+
+
 def test_why_a_run_failed_is_kept_where_no_task_is_to_blame(here: Path) -> None:
     (here / "w.yaml").write_text("params: {x: {type: text}}\nsteps: {a: {for_each: params.x, run: echo}}\n")
     assert tradewind("run", "w.yaml", "-p", "x=1").exit_code == 1
@@ -105,8 +125,18 @@ def test_what_no_machine_can_run_is_told_before_anything_is_spent(here: Path) ->
     assert in_a_process("run", "w.yaml").returncode == 5  # loaded ahead
     checked = tradewind("validate", "w.yaml", "--machines", "machines.yaml")
     assert (checked.exit_code, "w.yaml:3: step 'b' needs" in checked.stderr) == (2, True)
-    planned = tradewind("plan", "w.yaml", "--deadline", "1h", "--machines", "machines.yaml")
-    assert planned.exit_code == 5
+    for words in (["plan", "w.yaml", "--deadline", "1h"], ["simulate", "w.yaml"]):
+        told = tradewind(*words, "--machines", "machines.yaml")
+        assert (told.exit_code, told.stderr) == (5, refused.stderr)
+
+
+def test_what_turns_out_later_to_be_impossible_ends_with_its_own_code_everywhere(here: Path) -> None:
+    (here / "w.yaml").write_text(LATER_GPU.replace("gpus: 1", "gpus: 1\n    for_each: '{{ range(2) }}'"))
+    reason = "no machine type offers what task 'b[0]' needs: gpus=1"
+    for words in (["run", "w.yaml"], ["simulate", "w.yaml"], ["simulate", "w.yaml", "--json", "-"], ["watch"]):
+        told = tradewind(*words, *(["--machines", "machines.yaml"] if len(words) > 1 else []))
+        assert told.exit_code == 5, told.output
+        assert reason in told.stderr
 
 
 def test_what_may_be_skipped_is_not_refused_beforehand(here: Path) -> None:

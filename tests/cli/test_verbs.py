@@ -4,12 +4,14 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
+import typer
 import yaml
 from fake_server import RUN, FakeServer, problem
 from typer.testing import CliRunner, Result
@@ -84,6 +86,24 @@ def test_every_command_explains_itself_with_examples() -> None:
     ):
         for verb in verbs.split():
             assert f"tradewind {group} {verb}" in tradewind(f"{group} {verb} --help").output
+
+
+def commands(app: typer.Typer) -> Iterator[list[str]]:
+    """All commands of an application, as words."""
+    waiting: list[tuple[list[str], Any]] = [([], typer.main.get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        yield words
+        waiting += [([*words, name], each) for name, each in getattr(command, "commands", {}).items()]
+
+
+def test_the_help_names_no_type_behind_flags() -> None:
+    app = application()
+    for words in commands(app):
+        shown = CliRunner().invoke(app, [*words, "--help"])
+        assert shown.exit_code == 0
+        assert "<bool" not in shown.output, words
+        assert not re.search(r"--?\w+ +<list", shown.output), words
 
 
 def test_the_list_of_commands_says_of_each_what_it_says_itself() -> None:
@@ -207,8 +227,14 @@ def test_profiles_are_added_used_and_removed(home: Path) -> None:
 def test_submit_and_wait_has_the_exit_codes_of_run(server: FakeServer, home: Path) -> None:
     (home / "w.yaml").write_text("steps: {a: {run: 'true'}}")
     server.on("POST", "/runs", RUN, 201)
-    for status, late, code in (("done", False, 0), ("failed", False, 1), ("cancelled", False, 1), ("done", True, 4)):
-        ended = RUN | {"status": status, "ended": 1010.0, "deadline": 1005.0 if late else None}
+    for status, due, never, code in (
+        ("done", None, False, 0),
+        ("failed", None, False, 1),
+        ("cancelled", None, False, 1),
+        ("done", 1005.0, False, 4),
+        ("failed", 1005.0, True, 5),
+    ):
+        ended = RUN | {"status": status, "ended": 1010.0, "deadline": due, "impossible": never}
         server.on("GET", "/runs/1abc234-7", ended)
         waited = tradewind("submit w.yaml --wait -p a=1")
         assert waited.exit_code == code, waited.output
@@ -220,6 +246,12 @@ def test_submit_and_wait_has_the_exit_codes_of_run(server: FakeServer, home: Pat
     server.trouble = [problem(422, "Bad", "wrong")]
     assert tradewind("submit w.yaml").exit_code == 2
     assert tradewind("submit w.yaml -p nonsense").exit_code == 2
+
+
+def test_what_a_run_on_a_server_gives_is_shown(server: FakeServer) -> None:
+    server.on("GET", "/runs/1abc234-7", RUN | {"status": "done", "ended": 1010.0})
+    server.on("GET", "/runs/1abc234-7/results", {"run": "1abc234-7", "results": {"file": "/srv/r.txt", "n": [1, 2]}})
+    assert tradewind("get 1abc234-7").stdout.endswith("outputs\n  file: /srv/r.txt\n  n: [1,2]\n")
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def test_runs_and_tasks_are_read(done: Backend) -> None:
     [failure] = done.run("last")["failures"]
     assert (failure["name"], failure["attempt"], failure["reason"]) == ("each[1]", 2, "exit code 3")
     assert done.runs(status="done") == []
+    assert done.results("last") is None
     assert [task["name"] for task in done.tasks("last", status="failed")] == ["each[1]"]
     assert len(done.tasks("last", name="each")) == 3
 

@@ -16,6 +16,8 @@ from tradewind.client.embedded import Embedded, reading
 from tradewind.client.errors import ClientError
 from tradewind.live.control import FILE, ControlError, ask
 from tradewind.live.folder import BusyError, alone_in
+from tradewind.live.leading import NAME
+from tradewind.model.units import SECOND
 
 COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
 SLOW = "name: slow\nsteps: {each: {for_each: '{{ range(400) }}', run: 'echo {{ item }}; sleep 0.1'}}\n"
@@ -114,8 +116,19 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
     child.kill()
     child.wait()
     assert ask(folder, "explain", run=0) is None, "what a crash leaves behind does no harm"
+    listed = tradewind(tmp_path, "list")
+    assert " interrupted " in listed.stdout
+    assert "`tradewind run --resume` goes on" in listed.stderr
+    assert json.loads(tradewind(tmp_path, "list", "-o", "json").stdout)[0]["remedy"] == "tradewind run --resume"
     with reading(folder) as backend:
         assert "--resume" in backend.explain("last")["summary"]
+        [run] = backend.runs(status="interrupted")
+        assert (run["status"], run["remedy"]) == ("interrupted", f"tradewind run --resume --folder {folder}")
+        assert backend.runs(status="active") == []
+        with alone_in(folder):
+            assert [(run["status"], "remedy" in run) for run in backend.runs()] == [("active", False)], (
+                "somebody is there"
+            )
         assert backend.prioritise("last", 3)["priority"] == 3
         changed = backend.redate("last", "90m")
         assert (changed["priority"], changed["deadline"]) == (3, changed["submitted"] + 5400)
@@ -123,7 +136,9 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
             with pytest.raises(ClientError, match="deadline: "):
                 backend.redate("last", wrong)
         assert backend.suspend("last")["status"] == "suspended"
-        assert backend.resume("last")["status"] == "active"
+        assert backend.runs(status="interrupted") == []
+        assert "remedy" in backend.run("last"), "nobody else would go on with it"
+        assert backend.resume("last")["status"] == "interrupted"
         assert backend.cancel("last")["status"] == "cancelled"
         assert backend.run("last")["tasks"].keys() == {"done", "cancelled"}
         assert [event.name for event in backend.events("last")][-2:] == ["cancelled", "ended"]
@@ -132,6 +147,23 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
     again = tradewind(tmp_path, "run", "--resume")
     assert again.returncode == 0
     assert "nothing to go on with" in again.stderr
+
+
+def test_whoever_leads_a_shared_store_sees_to_the_runs_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    command = [*COMMAND, "run", "slow.yaml", "--store", "shared.db"]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    until(lambda: list(tmp_path.glob(".tradewind/runs/*/*/out")))
+    child.kill()
+    child.wait()
+    with reading(tmp_path / ".tradewind") as backend:
+        assert backend.run("last")["status"] == "interrupted", "whoever led from here is dead"
+        later = time.time_ns() // 1000 + 3600 * SECOND
+        lease = backend.store.take_lease(NAME, "elsewhere", later + SECOND, later)
+        assert lease is not None
+        assert backend.run("last")["status"] == "active"
+        backend.store.drop_lease(lease)
+        assert backend.run("last")["status"] == "interrupted"
 
 
 def test_what_failed_is_tried_again_in_the_foreground(tmp_path: Path) -> None:

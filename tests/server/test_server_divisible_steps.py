@@ -81,7 +81,7 @@ def test_sites_do_the_work_and_the_step_ends_with_the_job(tmp_path: Path) -> Non
         (job,) = client.get("/jobs").json()["items"]
         assert job["state"] == "done"
         assert job["delivered"] == 100
-        assert worker.commands[0] == ["/bin/sh", "-c", "./price"]
+        assert worker.commands[0] == ["./price"]
         (result,) = tmp_path.glob("runs/*/price.*/result")
         assert result.read_text() == str(sum(range(100)))
         worker.http.close()

@@ -237,6 +237,7 @@ def test_a_step_that_no_machine_can_run_and_comes_later_fails_its_run_and_nothin
     failed = awaited(client, run["id"])
     assert (failed["status"], failed["failures"]) == ("failed", [])
     assert failed["reason"] == "no machine type offers what task 'b[0]' needs: gpus=9"
+    assert failed["impossible"]
     assert client.get(f"/runs/{run['id']}/explain").json()["summary"] == failed["reason"]
     done = awaited(client, submitted(client)["id"])
-    assert (done["status"], done["reason"]) == ("done", None)
+    assert (done["status"], done["reason"], done["impossible"]) == ("done", None, False)

@@ -13,6 +13,7 @@ import pytest
 
 from tradewind.formats.load import load
 from tradewind.formats.write_program import write_program
+from tradewind.live.divisible.words import at_home, located, words_of
 from tradewind.model.action import Divisible
 from tradewind.model.program import Program
 from tradewind.worker.reducing import ReduceError, command_of, lay_out, reduce_files
@@ -224,3 +225,48 @@ steps:
     assert run.returncode == 0, out
     (result,) = (tmp_path / ".tradewind" / "runs").glob("*/price.*/result")
     assert result.read_text().split() == [str(number) for number in range(100)]
+
+
+def test_programs_that_lie_beside_the_workflow_are_found(tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text(
+        "import tradewind\n"
+        "with tradewind.iterations(chunk=10) as it:\n"
+        "    for chunk in it:\n"
+        "        it.deliver(len(chunk))\n"
+    )
+    (tmp_path / "merge.py").write_text(
+        "import json, sys\nprint(sum(json.load(open(file)) for file in sys.stdin.read().split()))\n"
+    )
+    reduce = f"{{run: {sys.executable} merge.py}}"
+    step = (
+        f"{{divisible: {{iterations: 100, run: {sys.executable} count.py, reduce: {reduce}}}, outputs: {{n: return}}}}"
+    )
+    prepare(tmp_path, f"steps: {{price: {step}}}\noutputs: {{n: '{{{{ price.n }}}}'}}\n")
+    run = tradewind(tmp_path, "run", "price.yaml")
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, out
+    assert "n: 100\n" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("python x.py --n 3\n", ["python", "x.py", "--n", "3"]),
+        ("exec python x.py", ["python", "x.py"]),
+        ("N=1 python x.py", ["/bin/sh", "-c", "N=1 python x.py"]),
+        ("python x.py > all", ["/bin/sh", "-c", "python x.py > all"]),
+        ("a\nb", ["/bin/sh", "-c", "a\nb"]),
+        ("echo $N", ["/bin/sh", "-c", "echo $N"]),
+        ("", ["/bin/sh", "-c", ""]),
+    ],
+)
+def test_plain_commands_are_words_and_others_go_to_a_shell(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_words_that_name_files_are_whole_paths(tmp_path: Path) -> None:
+    (tmp_path / "x.py").touch()
+    found = located(["python", "x.py", "/x.py", "y.py", ".", "x" * 5000], [tmp_path / "none", tmp_path])
+    assert found == ["python", str(tmp_path / "x.py"), "/x.py", "y.py", ".", "x" * 5000]
+    assert at_home("python x.py", [tmp_path]) == f"exec python {tmp_path}/x.py\n"
+    assert at_home("cat < x.py", [tmp_path]) == "cat < x.py"

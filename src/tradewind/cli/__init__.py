@@ -33,7 +33,7 @@ _GROUPS: dict[str, dict[str, str]] = {
     },
     "Follow and steer runs": {
         "list": "List runs, newest first.",
-        "get": "Show how a run stands.",
+        "get": "Show how a run stands, and what it gives once it is done.",
         "watch": "Watch a run until it has ended; the exit code is that of `run`.",
         "logs": "Show what tasks have written, each line behind the task's name where there are several.",
         "explain": "Say why a run or a task waits, and why it ran more than once.",
@@ -84,14 +84,18 @@ def application(*commands: str) -> "typer.Typer":
     """The command line with the given commands; with all, if none is named."""
     import typer  # noqa: PLC0415 - see `main`
 
+    from tradewind.cli.flags import Command, Group  # noqa: PLC0415
+
     app = _empty()
     for name in commands or COMMANDS:
         file, attribute = _ELSEWHERE.get(name, (name, name))
         found = getattr(import_module(f"tradewind.cli.{file}"), attribute)
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name, rich_help_panel=_GROUP_OF[name])
+            for command in found.registered_commands:
+                command.cls = Command
+            app.add_typer(found, name=name, cls=Group, rich_help_panel=_GROUP_OF[name])
         else:
-            app.command(name, rich_help_panel=_GROUP_OF[name])(found)
+            app.command(name, cls=Command, rich_help_panel=_GROUP_OF[name])(found)
     return app
 
 
@@ -105,6 +109,8 @@ def outline() -> "typer.Typer":
 
 def _empty() -> "typer.Typer":
     import typer  # noqa: PLC0415 - see `main`
+
+    from tradewind.cli.flags import Group  # noqa: PLC0415
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -124,6 +130,7 @@ def _empty() -> "typer.Typer":
 
     app = typer.Typer(
         name="tradewind",
+        cls=Group,
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,

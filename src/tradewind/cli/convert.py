@@ -28,7 +28,8 @@ def convert(
     to: Annotated[Target | None, typer.Option(help="Format to write; default: by the suffix of OUT.")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
     services: Annotated[
-        list[Path] | None, typer.Option(help="Services and macros of a Steep workflow; default: those beside it.")
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="Services and macros of a Steep workflow; default: those beside it."),
     ] = None,
 ) -> None:
     """Convert a workflow to native YAML or to WfFormat; one of Steep, which becomes a program, to native YAML.

@@ -5,9 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from tradewind.cli.output import Column, Plain, duration, field, paint, show, show_failures, show_one, when
+from tradewind.cli.output import (
+    Column,
+    Plain,
+    duration,
+    field,
+    paint,
+    show,
+    show_failures,
+    show_one,
+    show_outputs,
+    when,
+)
 from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
-from tradewind.client.backend import Backend
 from tradewind.client.open import Where, opened
 
 _STATES = ("waiting", "ready", "running", "delayed", "failed", "cancelled")
@@ -71,7 +81,9 @@ TASKS = (
 
 
 def list_runs(
-    status: Annotated[str | None, typer.Option(help="active, suspended, done, failed or cancelled.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="active, suspended, interrupted, done, failed or cancelled.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Only names that begin so.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only runs of a tenant.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many, newest first.")] = 20,
@@ -89,15 +101,16 @@ def list_runs(
     - `tradewind list --profile team -o wide`
     """
     with opened(Where(server, profile, folder)) as backend:
-        show(backend.runs(status=status, tenant=tenant, name=name, limit=limit), RUNS, output)
+        found = backend.runs(status=status, tenant=tenant, name=name, limit=limit)
+    show(found, RUNS, output)
+    warn_if_interrupted(*found)
 
 
-def warn_if_interrupted(backend: Backend, run: Plain) -> None:
-    """Say so where nobody works on a run that has not ended, as only a folder's can be."""
-    if run["status"] == "active" and "folder" in run:
-        told = backend.explain(run["id"])
-        if any(each["cause"] == "interrupted" for each in told["waiting"]):
-            typer.echo(paint(told["summary"], fg="yellow"), err=True)
+def warn_if_interrupted(*runs: Plain) -> None:
+    """Say so where nobody works on runs that have not ended, as only a folder's can be."""
+    if found := [run for run in runs if "remedy" in run]:
+        what, them = ("1 run is", "it") if len(found) == 1 else (f"{len(found)} runs are", "them")
+        typer.echo(paint(f"{what} unfinished; `{found[0]['remedy']}` goes on with {them}", fg="yellow"), err=True)
 
 
 def get(
@@ -110,7 +123,7 @@ def get(
     profile: Profile = None,
     folder: Folder = None,
 ) -> None:
-    """Show how a run stands.
+    """Show how a run stands, and what it gives once it is done.
 
     Examples:
 
@@ -123,11 +136,21 @@ def get(
             show(backend.tasks(run, status=status, limit=limit), TASKS, output)
             return
         found = backend.run(run)
-        warn_if_interrupted(backend, found)
+        outputs = (backend.results(found["id"]) if found["status"] == "done" else None) or {}
+    warn_if_interrupted(found)
     if output in (Form.JSON, Form.YAML):
-        show_one(found, output)
+        show_one(found | {"outputs": outputs}, output)
         return
     moments: dict[str, Any] = {name: when(found.get(name)) for name in ("submitted", "ended", "deadline", "predicted")}
-    more = {"failures": "", "reason": "", "number": None, "took": _took(found), "slack": slack_of(found)}
+    more = {
+        "failures": "",
+        "reason": "",
+        "number": None,
+        "remedy": None,
+        "impossible": None,
+        "took": _took(found),
+        "slack": slack_of(found),
+    }
     show_one(found | moments | more, output)
+    show_outputs(outputs)
     show_failures(found)

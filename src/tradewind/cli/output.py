@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 import typer
 
+from tradewind.cli import giving
 from tradewind.cli.places import Form
 from tradewind.model.units import seconds, show_duration
 
@@ -20,6 +21,7 @@ _COLOURS = {
     "error": "red",
     "cancelled": "yellow",
     "suspended": "yellow",
+    "interrupted": "yellow",
     "active": "cyan",
     "running": "cyan",
     "busy": "cyan",
@@ -116,7 +118,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-_STANDS = {"failed": "has failed", "cancelled": "was cancelled"}
+_STANDS = {"failed": "has failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}
 """How people say it of a run or task; of others, that it is so."""
 
 
@@ -132,6 +134,20 @@ def show_failures(run: Plain, *, err: bool = False) -> None:
         typer.echo(paint(run["reason"], fg="red"), err=err)
     for failure in run.get("failures", ()):
         typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"), err=err)
+
+
+def show_outputs(outputs: Plain) -> None:
+    """Tell what a run gives."""
+    if outputs:
+        typer.echo(paint("outputs", dim=True))
+    for line in giving.lines(outputs):
+        typer.echo(f"  {line}")
+
+
+def refuse(reason: str, code: int) -> NoReturn:
+    """Tell why a command does nothing, and end it so."""
+    typer.echo(f"error: {reason}", err=True)
+    raise typer.Exit(code)
 
 
 def when(at: float | None) -> str:

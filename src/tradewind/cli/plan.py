@@ -10,6 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tradewind.cli import codes
+from tradewind.cli.output import refuse
 from tradewind.cli.work import work_of
 from tradewind.formats.load import load, load_machines
 from tradewind.live.estimates import learned_in
@@ -30,8 +32,6 @@ from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
 from tradewind.sim.prospect import Prospect, ProspectError, StepProspect, Terms, look_ahead, tightest, untimed
 
-LATE, NEVER = 4, 5
-"""Exit codes: the deadline cannot be met; no machine can ever run it."""
 FEW = 50
 """Up to so many chains are listed one by one, unless all are wanted."""
 _LONGEST = 40
@@ -91,8 +91,7 @@ def plan(
     try:
         prospect = look_ahead(work, terms, wanted, sinks=[draw] if picture else [])
     except ProspectError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(NEVER) from None
+        refuse(str(error), codes.NEVER)
     soonest = tightest(work, terms, prospect)
     warnings += [
         f"{name!r} declares no run time: in a chain with steps that do it counts as nothing"
@@ -111,7 +110,7 @@ def plan(
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     if prospect.slack < 0:
-        raise typer.Exit(LATE)
+        raise typer.Exit(codes.LATE)
 
 
 def _notes(rehearsal: Rehearsal) -> list[str]:

@@ -38,7 +38,8 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     events: Annotated[Path | None, typer.Option(help="Write the event log: .jsonl, .jsonl.gz or .parquet.")] = None,
     services: Annotated[
-        list[Path] | None, typer.Option(help="Services and macros of a Steep workflow; default: those beside it.")
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="Services and macros of a Steep workflow; default: those beside it."),
     ] = None,
     more: Annotated[list[Path] | None, typer.Argument(hidden=True)] = None,
     replay: Annotated[

@@ -1,7 +1,7 @@
 """What `tradewind run` does: load a workflow, run it to its end, and tell how it went."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from tradewind.cli import codes, giving
 from tradewind.cli.watching import Watching, counted, say
 from tradewind.cli.wish import UsageError, Wish
 from tradewind.core.log import SinkFor
@@ -30,8 +31,14 @@ from tradewind.model.workflow import Workflow
 from tradewind.policies.baseline import fixed
 from tradewind.policies.protocol import Policy
 
-_EXIT = {"done": 0, "nothing": 0, "failed": 1, "cancelled": 1, "refused": 5, "interrupted": 130}
-_BUDGET, _LATE = 3, 4
+_EXIT = {
+    "done": codes.DONE,
+    "nothing": codes.DONE,
+    "failed": codes.FAILED,
+    "cancelled": codes.FAILED,
+    "refused": codes.NEVER,
+    "interrupted": codes.INTERRUPTED,
+}
 FOLDER = Wish().folder
 _TAIL = 20
 """How many of the last lines of a failed step are shown."""
@@ -84,8 +91,9 @@ def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
             else:
                 result = session.run(document, parameters, keeps_going=wish.keep_going, uses_cache=wish.uses_cache)
         except KeyboardInterrupt:  # the second one: all was said at the first
-            return _EXIT["interrupted"]
-    return _report(result, watching, wish.folder, as_json=wish.json)
+            return codes.INTERRUPTED
+    home = wish.file.parent if wish.file is not None else Path()
+    return _report(result, watching, wish.folder, home, as_json=wish.json)
 
 
 def _settings(wish: Wish, types: tuple[MachineType, ...]) -> Settings:
@@ -136,20 +144,17 @@ def _machines(file: Path) -> tuple[MachineType, ...]:
 def _load(wish: Wish, file: Path, types: tuple[MachineType, ...]) -> Document:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
     from tradewind.formats.errors import FormatError  # noqa: PLC0415
-    from tradewind.formats.feasible import check_feasible, check_program  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
 
     document = load(file, services=wish.services or None)
     if wish.replay is not None:
         return _replayed(document.content, types, wish.replay, burns=wish.burns)
+    if not isinstance(document.content, Workflow | Program):
+        raise UsageError(f"{file} holds {document.kind}, not a workflow")
     try:
-        if isinstance(document.content, Workflow):
-            check_feasible(document.content, types, file=document.file, line_of=document.line_of)
-        elif isinstance(document.content, Program):
-            check_program(document.content, types, file=document.file, line_of=document.line_of, only_certain=True)
-        else:
-            raise UsageError(f"{file} holds {document.kind}, not a workflow")
+        check_feasible(document.content, types, file=document.file, line_of=document.line_of, only_certain=True)
     except FormatError as error:
-        raise _HopelessError(str(error), _EXIT["refused"]) from None
+        raise _HopelessError(str(error), codes.NEVER) from None
     return document.content
 
 
@@ -203,7 +208,7 @@ def _show_plan(document: Document, parameters: dict[str, Any], settings: Setting
 def _check_budget(settings: Settings) -> None:
     budget = settings.tenant.budget
     if budget is not None and all(kind.price > budget for kind in settings.machines):
-        raise _HopelessError(f"a budget of {show_money(budget)} pays for no machine", _BUDGET)
+        raise _HopelessError(f"a budget of {show_money(budget)} pays for no machine", codes.BUDGET)
 
 
 def _plain(result: Result) -> list[dict[str, Any]]:
@@ -219,15 +224,26 @@ def _plain(result: Result) -> list[dict[str, Any]]:
     ]
 
 
-def _show_failure(failure: Failure) -> None:
+def _astray(failure: Failure, home: Path) -> Iterator[str]:
+    """Files beside the workflow that a command seems to have looked for in vain: it ran in another folder."""
+    folder = Path(failure.folder)
+    for script in (*folder.glob("command.sh"), *folder.glob("*/command.sh")):
+        for word in dict.fromkeys(script.read_text().split()):
+            if word in failure.report.tail and not Path(word).is_absolute() and (home / word).is_file():
+                yield word
+
+
+def _show_failure(failure: Failure, home: Path) -> None:
     report = failure.report
     say(f"{report.call or failure.chain} failed: {report.reason}", is_bad=True)
     for line in report.tail.rstrip().splitlines()[-_TAIL:]:
         say(f"    {line}")
+    for name in _astray(failure, home):
+        say(f"    {name} lies beside the workflow, but steps run in other folders: make it a parameter of type `file`")
     say(f"    its files are in {failure.folder}")
 
 
-def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) -> int:
+def _report(result: Result, watching: Watching, folder: Path, home: Path, *, as_json: bool) -> int:
     code = _EXIT[result.status]
     if result.status == "nothing":
         say("there is nothing to go on with")
@@ -235,8 +251,8 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
     from tradewind.core.summary import summarise  # noqa: PLC0415 - not before work has begun
 
     figures = summarise(watching.meter)
-    if code == 0 and result.late > 0:
-        code = _LATE
+    if code == codes.DONE and result.late > 0:
+        code = codes.LATE
     if as_json:
         summary: dict[str, Any] = {
             "run": result.id,
@@ -250,10 +266,9 @@ def _report(result: Result, watching: Watching, folder: Path, *, as_json: bool) 
     for reason in result.reasons:
         say(f"error: {reason}")
     for failure in result.failures:
-        _show_failure(failure)
-    for name, value in result.outputs.items():
-        text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        sys.stdout.write(f"{name}: {text}\n")
+        _show_failure(failure, home)
+    for line in giving.lines(result.outputs):
+        sys.stdout.write(f"{line}\n")
     if result.status != "refused" or watching.meter.finished:  # else it was not taken in, and has no folder
         say(_words(result, watching, folder, figures["cost_total"]))
     return code

@@ -18,7 +18,9 @@ def server(
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any that is free.")] = None,
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: this host, used fully.")] = None,
     policy: Annotated[str | None, typer.Option(help="What decides; see `tradewind policies`.")] = None,
-    policy_parameter: Annotated[list[str] | None, typer.Option("-P", help="Policy parameter as key=value.")] = None,
+    policy_parameter: Annotated[
+        list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Policy parameter; repeat for more.")
+    ] = None,
     interval: Annotated[str | None, typer.Option(help="How often to decide.")] = None,
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Let everybody on this host in; only on a loopback address.")

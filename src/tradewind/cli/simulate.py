@@ -10,7 +10,9 @@ import orjson
 import typer
 from rich.console import Console
 
+from tradewind.cli import codes
 from tradewind.cli.markets import ROOMY, report_markets
+from tradewind.cli.output import refuse
 from tradewind.cli.progress import following
 from tradewind.cli.summary import summary_table
 from tradewind.cli.work import pair, work_of
@@ -71,6 +73,8 @@ def simulate(
     - `tradewind simulate align.yaml --param sample=NA12878 --assume split.parts='["a", "b", "c"]'`
     - `tradewind simulate scenario.yaml --seed 7 --json figures.json --plot timeline.svg`
     - `tradewind simulate montage.yaml --market harvest`
+
+    Exit codes: 0 simulated, 2 wrong use, 5 no machine can ever run it.
     """
     documents = [load(path, lenient=lenient) for path in files]
     types = MACHINES if market is None else (ROOMY,)
@@ -155,15 +159,16 @@ def _with_budget(tenant: Tenant, amount: int) -> Tenant:
 def _report(outcomes: Sequence[Outcome], json: Path | None, written: Sequence[Path]) -> None:
     figures = [outcome.figures() for outcome in outcomes]
     text = orjson.dumps(figures[0] if len(figures) == 1 else {"runs": figures}, option=orjson.OPT_INDENT_2)
-    if json and str(json) == "-":
+    is_printed = json is not None and str(json) == "-"
+    if is_printed:
         typer.echo(text.decode())
-        return
-    Console().print(summary_table(figures))
-    if json:
+    else:
+        Console().print(summary_table(figures))
+    if json and not is_printed:
         json.parent.mkdir(parents=True, exist_ok=True)
         json.write_bytes(text + b"\n")
-    for outcome in outcomes:
-        for refused in outcome.meter.refused:
-            typer.echo(f"refused: {refused}", err=True)
-    for path in (*written, *((json,) if json else ())):
+        written = [*written, json]
+    for path in written:
         typer.echo(f"wrote {path}", err=True)
+    if refused := dict.fromkeys(reason for outcome in outcomes for reason in outcome.meter.refused):
+        refuse("; ".join(refused), codes.NEVER)

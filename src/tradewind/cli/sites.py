@@ -41,7 +41,9 @@ def list_sites(
 @sites.command()
 def token(
     site: Annotated[str, typer.Argument(help="Name of the site that it lets in.")],
-    tenant: Annotated[list[str] | None, typer.Option(help="Whom the site serves; again for more.")] = None,
+    tenant: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Whom the site serves; repeat for more.")
+    ] = None,
     expires: Annotated[str, typer.Option(help="After how long it is void, such as 30d; default: never.")] = "",
     output: Output = Form.TABLE,
     server: Server = None,

@@ -5,15 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
+from tradewind.cli import codes
 from tradewind.cli.listing import RUNS
-from tradewind.cli.output import show, show_one
+from tradewind.cli.output import refuse, show, show_one
 from tradewind.cli.places import Folder, Form, Output, Profile, Server
 from tradewind.client.backend import Submission
 from tradewind.client.errors import NoServerError, RefusedError
 from tradewind.client.open import Where, address
 from tradewind.client.open import server as opened_server
 
-_CODES = {"impossible": 5, "budget": 3}
+_CODES = {"impossible": codes.NEVER, "budget": codes.BUDGET}
 """Exit codes of `run` for what a server refuses."""
 
 
@@ -72,8 +73,7 @@ def submit(
         try:
             run = backend.submit(submission)
         except RefusedError as error:
-            typer.echo(f"error: {file}: {error}", err=True)
-            raise typer.Exit(_CODES.get(error.kind, 2)) from None
+            refuse(f"{file}: {error}", _CODES.get(error.kind, codes.WRONG_USE))
         if not wait:
             if output in (Form.JSON, Form.YAML):
                 show_one(run, output)

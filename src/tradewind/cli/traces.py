@@ -27,7 +27,9 @@ _BEYOND = {"C1": 4 * DAY}
 def traces(
     source: Annotated[str, typer.Argument(help="`harvest`: servers of the clusters C1 to C8.", show_default=False)],
     stats: Annotated[bool, typer.Option("--stats", help="Compare with the published figures.")] = False,
-    cluster: Annotated[list[str] | None, typer.Option("--cluster", "-c", help="Cluster; default: all.")] = None,
+    cluster: Annotated[
+        list[str] | None, typer.Option("--cluster", "-c", metavar="NAME", help="Cluster; default: all.")
+    ] = None,
     servers: Annotated[int | None, typer.Option(min=1, max=100_000, help="How many servers.")] = None,
     length: Annotated[str | None, typer.Option(help="How long, such as 2d.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same traces.")] = 0,

@@ -7,9 +7,8 @@ import orjson
 import typer
 
 from tradewind.formats.errors import FormatError, FormatErrors
-from tradewind.formats.feasible import check_feasible, check_program
+from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document, load, load_machines
-from tradewind.model.machine import MachineType
 from tradewind.model.program import Program
 from tradewind.model.scenario import Generated, Scenario
 from tradewind.model.workflow import Workflow
@@ -22,7 +21,8 @@ def validate(
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
     services: Annotated[
-        list[Path] | None, typer.Option(help="Services and macros of Steep workflows; default: those beside each.")
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="Services and macros of Steep workflows; default: those beside each."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
 ) -> None:
@@ -39,7 +39,8 @@ def validate(
     for file in files:
         try:
             document = load(file, lenient=lenient, services=services)
-            _check_machines(document, kinds)
+            if kinds is not None and isinstance(document.content, Workflow | Program):
+                check_feasible(document.content, kinds, file=document.file, line_of=document.line_of)
         except FormatError as error:
             findings.append({"file": str(file), "ok": False, **_problems(error)})
             if not as_json:
@@ -52,13 +53,6 @@ def validate(
         typer.echo(orjson.dumps(findings, option=orjson.OPT_INDENT_2).decode())
     if not all(finding["ok"] for finding in findings):
         raise typer.Exit(2)
-
-
-def _check_machines(document: Document, kinds: tuple[MachineType, ...] | None) -> None:
-    if kinds is not None and isinstance(document.content, Workflow):
-        check_feasible(document.content, kinds, file=document.file, line_of=document.line_of)
-    elif kinds is not None and isinstance(document.content, Program):
-        check_program(document.content, kinds, file=document.file, line_of=document.line_of)
 
 
 def _content(document: Document) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from tradewind.cli import codes
 from tradewind.cli.listing import warn_if_interrupted
 from tradewind.cli.output import Plain, duration, paint, show_failures, stands, when
 from tradewind.cli.places import Folder, Profile, RunId, Server
@@ -14,8 +15,6 @@ from tradewind.client.backend import Backend
 from tradewind.client.open import Where, opened
 
 _WIDTH = 30
-EXIT = {"done": 0, "failed": 1, "cancelled": 1}
-LATE = 4
 
 
 def watch(
@@ -39,7 +38,7 @@ def watch(
             _show_events(backend, run, as_json=json)
             raise typer.Exit(exit_code(backend.run(run)))
         if not json:
-            warn_if_interrupted(backend, backend.run(run))
+            warn_if_interrupted(backend.run(run))
         raise typer.Exit(follow(backend, run, as_json=json))
 
 
@@ -65,9 +64,9 @@ def follow(backend: Backend, run: str, *, as_json: bool = False) -> int:
 
 def exit_code(run: Plain) -> int:
     """What `tradewind run` would have ended with."""
-    code = EXIT.get(run["status"], 1)
-    late = run.get("deadline") is not None and run["ended"] is not None and run["ended"] > run["deadline"]
-    return LATE if code == 0 and late else code
+    if run["status"] != "done":
+        return codes.NEVER if run.get("impossible") else codes.FAILED
+    return codes.LATE if run.get("deadline") is not None and run["ended"] > run["deadline"] else codes.DONE
 
 
 def _show_events(backend: Backend, run: str, *, as_json: bool) -> None:
@@ -114,6 +113,6 @@ def _line(run: Plain) -> str:
 def _show_end(run: Plain) -> None:
     colour = {"done": "green", "failed": "red"}.get(run["status"])
     took = duration((run["ended"] or run["submitted"]) - run["submitted"])
-    late = f", {duration(run['ended'] - run['deadline'])} after its deadline" if exit_code(run) == LATE else ""
+    late = f", {duration(run['ended'] - run['deadline'])} after its deadline" if exit_code(run) == codes.LATE else ""
     typer.echo(paint(f"{run['id']} {stands(run)} after {took}{late}", fg="red" if late else colour), err=True)
     show_failures(run, err=True)

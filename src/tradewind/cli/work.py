@@ -6,10 +6,11 @@ from typing import Any
 import orjson
 import typer
 
+from tradewind.cli import codes
+from tradewind.cli.output import refuse
 from tradewind.formats.errors import FormatError
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document
-from tradewind.model.errors import TradewindError
 from tradewind.model.machine import MachineType
 from tradewind.model.parameters import bind
 from tradewind.model.program import Program
@@ -24,21 +25,24 @@ def work_of(
     """A workflow that some of these machines can run, or a program with what is assumed of it."""
     content = document.content
     if isinstance(content, Program):
+        _check(document, content, machines)
         given = bind(content, dict(map(pair, parameters)))
         return Rehearsal(content, given, {name: _value(text) for name, text in map(pair, assumed)})
     if parameters or assumed:
         raise typer.BadParameter(f"{document.file} has no steps that take --param or --assume")
     if not isinstance(content, Workflow):
         raise FormatError(document.file, "holds machine types", remedy="give them with --machines")
-    try:
-        check_feasible(content, machines, file=document.file, line_of=document.line_of)
-    except FormatError as error:
-        if machines is not MACHINES:
-            raise
-        raise TradewindError(
-            f"{error}\nthese are the types that are taken by default: give yours with --machines"
-        ) from None
+    _check(document, content, machines)
     return content
+
+
+def _check(document: Document, work: Workflow | Program, machines: Sequence[MachineType]) -> None:
+    """End the command if no machine can ever run some work, as `run` does."""
+    try:
+        check_feasible(work, machines, file=document.file, line_of=document.line_of, only_certain=True)
+    except FormatError as error:
+        default = "\nthese are the types that are taken by default: give yours with --machines"
+        refuse(f"{error}{default if machines is MACHINES else ''}", codes.NEVER)
 
 
 def _value(text: str) -> Any:

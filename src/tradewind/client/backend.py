@@ -49,6 +49,9 @@ class Backend(Protocol):
     def run(self, id: str) -> Plain:
         """A run with its parameters, cost and failures."""
 
+    def results(self, run: str) -> Plain | None:
+        """The outputs of a program that is done, by name; None: it is not, or it is no program."""
+
     def tasks(self, run: str, *, status: str | None = None, name: str | None = None, limit: int = 1000) -> list[Plain]:
         """Tasks of a run, by number; the name is the beginning of one."""
 

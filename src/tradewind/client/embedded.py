@@ -4,18 +4,18 @@ Where no session runs, a run that was interrupted is steered in the store itself
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tradewind.client import reasons
 from tradewind.client.backend import Event, Plain
 from tradewind.client.errors import ClientError, NoServerError
-from tradewind.client.shapes import plain_attempt, plain_machine, plain_run, plain_task, running, running_attempts
+from tradewind.client.shapes import plain_attempt, plain_machine, plain_task, running, running_attempts
+from tradewind.client.standing import OPEN, Standing
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.control import ask
-from tradewind.live.folder import RUNS, alone_in, store_of
-from tradewind.live.notes import predicted_note, reason_note
+from tradewind.live.folder import RUNS, STORE, alone_in, store_of
 from tradewind.live.store import coding
 from tradewind.live.store.open import open_store
 from tradewind.live.store.pages import Head, Pages
@@ -23,7 +23,7 @@ from tradewind.live.store.port import RunDetail
 from tradewind.live.store.readers import Readers
 from tradewind.live.store.rows import UnitRow
 from tradewind.live.store.sql import SqlStore
-from tradewind.model.units import SECOND, Time, parse_duration
+from tradewind.model.units import SECOND, parse_duration
 
 _LOOK = 0.3
 """Seconds between looks at a run that is followed."""
@@ -49,6 +49,7 @@ class Embedded:
         self.store = store
         self._readers = Readers(store.url)
         self._pages = Pages(self._readers)
+        self._standing = Standing(self.folder, self._pages, is_shared=where != self.folder / STORE)
 
     # Runs
 
@@ -56,33 +57,23 @@ class Embedded:
         self, *, status: str | None = None, tenant: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Plain]:
         """The latest runs, newest first."""
-        is_open = status in ("active", "suspended")
+        is_open = status in OPEN
         heads = self._pages.runs(
             tenant=tenant, status="active" if is_open else status, name=name, limit=_ALL if is_open else limit
         )
-        found = self._shown(heads)
+        found = self._standing.shown(heads)
         return [run for run in found if status in (None, run["status"])][:limit]
-
-    def _shown(self, heads: Sequence[Head]) -> list[Plain]:
-        counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
-        return [
-            plain_run(head, counts[head.number], is_suspended=head.number in suspended, predicted=self._predicted(head))
-            for head in heads
-        ]
-
-    def _predicted(self, head: Head) -> Time | None:
-        """When a run is thought to end."""
-        is_over = head.ended is not None or head.deadline is None
-        return None if is_over else self._pages.note(predicted_note(head.number))
 
     def run(self, id: str) -> Plain:
         """A run with its parameters and failures."""
         head = self._head(id)
         [(parameters,)] = self._pages.fetch("SELECT parameters FROM documents WHERE run = :run", run=head.number)
+        reason, is_impossible = self._fault(head.number, head.status)
         failed = self._pages.units(head.number, states=[UnitState.FAILED], limit=20)
-        return self._shown([head])[0] | {
+        return self._standing.shown([head])[0] | {
             "parameters": coding.from_text(parameters),
-            "reason": self._reason(head.number, head.status),
+            "reason": reason,
+            "impossible": is_impossible,
             "failures": [
                 {"task": unit.number, "name": unit.chain, "attempt": unit.attempt, "reason": unit.message}
                 for unit in failed
@@ -90,9 +81,16 @@ class Embedded:
             "folder": str(self.folder / RUNS / head.id),
         }
 
-    def _reason(self, number: int, status: str) -> str | None:
-        """Why a run has failed, if that is no task's fault."""
-        return self._pages.note(reason_note(number)) if status == "failed" else None
+    def _fault(self, number: int, status: str) -> tuple[str | None, bool]:
+        """Why a run has failed, if that is no task's fault, and whether it never could have ended well."""
+        return self._pages.fault(number) if status == "failed" else (None, False)
+
+    def results(self, run: str) -> Plain | None:
+        """The outputs of a program that is done, by name."""
+        from tradewind.live.results import results_of  # noqa: PLC0415 - slow
+
+        detail = self.detail(run)
+        return results_of(detail, self.folder / RUNS / detail.run.id)
 
     def detail(self, id: str) -> RunDetail:
         """All rows of a run."""
@@ -117,10 +115,6 @@ class Embedded:
         if heads:
             raise ClientError(f"{id!r} could be any of {len(heads)} runs; give more of its id")
         raise ClientError(f"there is no run {id!r} in {self.folder}; `tradewind list` shows those there are")
-
-    def _suspended(self) -> set[int]:
-        statement = "SELECT name FROM notes WHERE name LIKE :name AND value = 'true'"
-        return {int(name.partition("/")[2]) for (name,) in self._pages.fetch(statement, name="suspended/%")}
 
     # Tasks and attempts
 
@@ -159,10 +153,11 @@ class Embedded:
         number = detail.run.number
         is_active = detail.run.ended is None
         answer = ask(self.folder, "explain", run=number, unit=task) if is_active else None
+        is_running = is_active and self._standing.is_attended()
         live = {each["task"]: each for each in (answer or {}).get("waiting", ())}
         waiting = [
             {"task": unit.number, "name": unit.chain, "status": UnitState(unit.state).name.lower()}
-            | reasons.reason(unit, live.get(unit.number), is_running=answer is not None)
+            | reasons.reason(unit, live.get(unit.number), is_running=is_running)
             for unit in detail.units
             if unit.state < UnitState.DONE and task in (None, unit.number)
         ]
@@ -175,12 +170,10 @@ class Embedded:
             status, why = UnitState(unit.state).name.lower(), reasons.again(detail, unit)["why"]
             told = {"task": task, "name": unit.chain, "status": status, **first, "again": why}
             return told | {"cache": reasons.recalls(self.store, detail, unit)}
-        summary = self._reason(number, detail.run.status) or reasons.summary(
-            detail, waiting, is_running=answer is not None
-        )
+        summary = self._fault(number, detail.run.status)[0] or reasons.summary(detail, waiting, is_running=is_running)
         return {
             "run": detail.run.id,
-            "status": self._shown([self._head(detail.run.id)])[0]["status"],
+            "status": self._standing.shown([self._head(detail.run.id)])[0]["status"],
             "summary": summary,
             "waiting": waiting[:_MOST],
             "again": again[:_MOST],
@@ -296,7 +289,7 @@ class Embedded:
         return {
             "query": query,
             "counts": {"runs": runs.total, "tasks": tasks.total, "exact": runs.is_exact and tasks.is_exact},
-            "runs": self._shown([heads[hit.run] for hit in runs.hits]),
+            "runs": self._standing.shown([heads[hit.run] for hit in runs.hits]),
             "tasks": [plain_task(head.id, unit) | {"run_name": head.name} for head, unit in units if unit is not None],
             "next": None,
         }

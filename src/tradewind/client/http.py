@@ -148,6 +148,11 @@ class Http:
             raise _no_run(run)
         return str(matching[0])
 
+    def results(self, run: str) -> Plain | None:
+        """The outputs of a program that is done, by name."""
+        found: Plain | None = self.ask("GET", self._path(run, "results"))["results"]
+        return found
+
     def tasks(self, run: str, *, status: str | None = None, name: str | None = None, limit: int = 1000) -> list[Plain]:
         """Tasks of a run, by number."""
         return self.items(self._path(run, "tasks"), limit, status=status, name=name)

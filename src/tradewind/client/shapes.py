@@ -17,14 +17,14 @@ def moment(at: Time | None) -> float | None:
     return None if at is None else in_seconds(at)
 
 
-def plain_run(head: Head, counts: Mapping[int, int], *, is_suspended: bool, predicted: Time | None) -> Plain:
+def plain_run(head: Head, counts: Mapping[int, int], predicted: Time | None) -> Plain:
     """A run."""
     return {
         "id": head.id,
         "number": head.number,
         "name": head.name,
         "tenant": head.tenant,
-        "status": "suspended" if is_suspended and head.ended is None else head.status,
+        "status": head.status,
         "priority": head.priority,
         "submitted": moment(head.submitted),
         "ended": moment(head.ended),

@@ -1,6 +1,7 @@
 """Whether any machine type could ever run a task or a step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from tradewind.formats.errors import Problems, quoted
 from tradewind.model.machine import MachineType
@@ -12,40 +13,39 @@ from tradewind.model.workflow import Workflow
 
 
 def check_feasible(
-    workflow: Workflow,
-    machines: Sequence[MachineType],
-    *,
-    file: str = "",
-    line_of: Callable[[str], int | None] = lambda _: None,
-) -> None:
-    """Refuse a workflow with a task that no machine type can run; each requirement is told once."""
-    problems = Problems(file or workflow.name)
-    told: dict[Requirement, bool] = {}
-    for task in workflow.tasks:
-        if task.requirement in told:
-            continue
-        told[task.requirement] = True
-        if not any(kind.offers(task.requirement) for kind in machines):
-            reason = f"task {quoted(task.id)} needs {_lacking(task.requirement, machines)}"
-            problems.add((), reason, line=line_of(task.id))
-    problems.settle()
-
-
-def check_program(
-    program: Program,
+    work: Workflow | Program,
     machines: Sequence[MachineType],
     *,
     file: str = "",
     line_of: Callable[[str], int | None] = lambda _: None,
     only_certain: bool = False,
 ) -> None:
-    """Refuse a program with a step that no machine type can run; or only if it cannot end without that step."""
-    problems = Problems(file or program.name)
+    """Refuse work of which no machine type can run a part; with `only_certain` a program only if that part must run."""
+    problems = Problems(file or work.name)
+    found = _tasks(work, machines) if isinstance(work, Workflow) else _steps(work, machines, only_certain=only_certain)
+    for what, id, requirement in found:
+        problems.add((), f"{what} needs {_lacking(requirement, machines)}", line=line_of(id))
+    problems.settle()
+
+
+_Found: TypeAlias = Iterator[tuple[str, str, Requirement]]
+"""What it is in words, under which id it stands in its file, and what it asks for in vain."""
+
+
+def _tasks(workflow: Workflow, machines: Sequence[MachineType]) -> _Found:
+    """The first task of each requirement that nobody meets."""
+    told: set[Requirement] = set()
+    for task in workflow.tasks:
+        if task.requirement not in told:
+            told.add(task.requirement)
+            if not any(kind.offers(task.requirement) for kind in machines):
+                yield f"task {quoted(task.id)}", task.id, task.requirement
+
+
+def _steps(program: Program, machines: Sequence[MachineType], *, only_certain: bool) -> _Found:
     for place, step, is_certain in unserved(program, machines):
         if is_certain or not only_certain:
-            reason = f"step {quoted('.'.join(place))} needs {_lacking(step.requirement, machines)}"
-            problems.add((), reason, line=line_of(place[0]))
-    problems.settle()
+            yield f"step {quoted('.'.join(place))}", place[0], step.requirement
 
 
 def _lacking(requirement: Requirement, machines: Sequence[MachineType]) -> str:

@@ -54,18 +54,17 @@ def is_small(file: Path) -> bool:
 
 def _load(file: Path) -> bytes:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
-    from tradewind.formats.feasible import check_feasible, check_program  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
     from tradewind.live.encoding import encode  # noqa: PLC0415
     from tradewind.live.host import this_host  # noqa: PLC0415
     from tradewind.model.program import Program  # noqa: PLC0415
     from tradewind.model.workflow import Workflow  # noqa: PLC0415
 
     content = load(file).content
-    if isinstance(content, Workflow):
-        check_feasible(content, (this_host(),))
-    elif isinstance(content, Program):
-        check_program(content, (this_host(),), only_certain=True)
-    return encode(content) if isinstance(content, Workflow | Program) else b""
+    if not isinstance(content, Workflow | Program):
+        return b""
+    check_feasible(content, (this_host(),), only_certain=True)
+    return encode(content)
 
 
 if __name__ == "__main__":

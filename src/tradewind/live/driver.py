@@ -266,7 +266,7 @@ class Driver:
     def _refused(self, notice: Refused, event: Event) -> None:
         self.refused.append(notice.reason)
         if isinstance(event, Extended):
-            self._journal.broke(event.run, notice.reason)
+            self._journal.broke(event.run, notice.reason, is_impossible=True)
 
     def _expired(self, notice: Expired) -> None:
         job = self.jobs[notice.run]

@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from tradewind.model.errors import TradewindError
 
@@ -15,6 +17,8 @@ RUNS = "runs"
 """Holds a folder for each run."""
 LOCK = "server.lock"
 """Whoever works in a folder holds a lock on this file, which ends with its process."""
+_GLANCE = 0.05
+"""Seconds in which whoever only looks whether somebody works there has surely looked."""
 
 
 class BusyError(TradewindError):
@@ -70,8 +74,27 @@ def alone_in(folder: Path) -> Iterator[None]:
     """Be the only one who works in a folder: two would each undo what the other writes."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BusyError(folder) from None
+        until = time.monotonic() + _GLANCE
+        while not _locks(file, fcntl.LOCK_EX):
+            if time.monotonic() > until:
+                raise BusyError(folder)
+            time.sleep(_GLANCE / 10)
         yield
+
+
+def is_worked_in(folder: Path) -> bool:
+    """Whether a session or server works in a folder now."""
+    try:
+        with (folder / LOCK).open() as file:
+            return not _locks(file, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
+
+
+def _locks(file: IO[str], how: int) -> bool:
+    """Lock a file until it is closed, unless another process has."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -16,7 +16,14 @@ from tradewind.core.work import CANCELLED, DONE, Attempt, Run, Unit
 from tradewind.live.cache.known import Known
 from tradewind.live.documents import encode
 from tradewind.live.jobs import Job
-from tradewind.live.notes import keeps_going_note, predicted_note, reason_note, suspended_note, uncached_note
+from tradewind.live.notes import (
+    impossible_note,
+    keeps_going_note,
+    predicted_note,
+    reason_note,
+    suspended_note,
+    uncached_note,
+)
 from tradewind.live.port import Broke, Done, Report
 from tradewind.live.standing import machine_row, progress_of, running_on
 from tradewind.live.store.coding import pack
@@ -141,9 +148,9 @@ class Journal:
         elif isinstance(event, Broken):
             self.broke(event.run, event.reason)
 
-    def broke(self, run: int, reason: str) -> None:
-        """Note why a run fails as a whole, for no task of it tells."""
-        self._changes.notes[reason_note(run)] = reason
+    def broke(self, run: int, reason: str | None, *, is_impossible: bool = False) -> None:
+        """Note why a run fails as a whole, for no task of it tells; None: it does not any more."""
+        self._changes.notes |= {reason_note(run): reason, impossible_note(run): is_impossible}
 
     def _unwanted(self, event: Cancelled | MachineUnwanted) -> None:
         """Note attempts that are about to be killed."""
@@ -237,6 +244,7 @@ class Journal:
 
     def reopened(self, run: Run) -> None:
         """Note a run that has ended once but goes on."""
+        self.broke(run.id, None)
         self._known[run.id] = len(run.units)
         for unit in run.units:
             if not unit.is_ended:

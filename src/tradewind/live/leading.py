@@ -26,13 +26,18 @@ _PAUSE = 1.0
 """Seconds between two tries."""
 
 
+def holder_in(folder: Path) -> str:
+    """As whom those lead who work in a folder of this host."""
+    return f"{socket.gethostname()}:{folder}"
+
+
 class Leader:
     """Leads, or waits to."""
 
     def __init__(self, store: Store, folder: Path, on_trouble: Callable[[str], None]) -> None:
         self._store = store
         self._folder = folder
-        self._holder = f"{socket.gethostname()}:{folder}"
+        self._holder = holder_in(folder)
         self._on_trouble = on_trouble
         self._stack = ExitStack()
 

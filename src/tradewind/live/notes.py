@@ -26,6 +26,14 @@ def reason_note(run: int) -> str:
     return f"reason/{run}"
 
 
+def impossible_note(run: int) -> str:
+    """That a run has failed because no machine can ever run what it needs."""
+    return f"impossible/{run}"
+
+
 def names_of_notes(run: int) -> list[str]:
     """All names under which something may be noted of a run."""
-    return [note(run) for note in (uncached_note, keeps_going_note, suspended_note, predicted_note, reason_note)]
+    return [note(run) for note in _NOTES]
+
+
+_NOTES = (uncached_note, keeps_going_note, suspended_note, predicted_note, reason_note, impossible_note)

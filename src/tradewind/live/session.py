@@ -205,8 +205,8 @@ class Session:
             result.run = driver.state.next_run
             driver.tell(*(Suspend(number) for number, run in earlier.items() if not run.is_suspended), submit, Close())
             if earlier:
-                runs = "run is" if len(earlier) == 1 else "runs are"
-                self._on_trouble(f"{len(earlier)} earlier {runs} unfinished; `--resume` goes on with them")
+                runs, them = ("run is", "it") if len(earlier) == 1 else ("runs are", "them")
+                self._on_trouble(f"{len(earlier)} earlier {runs} unfinished; `--resume` goes on with {them}")
             return True
         if driver.stranded:
             result.status, result.reasons = "refused", driver.stranded

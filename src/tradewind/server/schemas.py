@@ -105,6 +105,7 @@ class RunDetail(Run):
     parameters: dict[str, Any]
     keep_going: bool
     reason: str | None = Field(description="Why it has failed, if that is no task's fault.")
+    impossible: bool = Field(description="Whether it has failed because no machine can ever run what it needs.")
     failures: list[FailedTask] = Field(description="The first of them.")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tradewind.live.divisible.words import located
 from tradewind.model.errors import TradewindError
 from tradewind.worker import slots
 from tradewind.worker.client import Backoff, CallError, Client, UnreachableError
@@ -209,7 +210,7 @@ class Frontend:
         for reducer, reduce in (handed.get("reduce") or {}).items():
             return [sys.executable, "-m", "tradewind.worker.reducer", reducer, reduce]
         command = list(self.plan.command or handed["command"])
-        return [sys.executable if word == "{python}" else _found(word, self.home) for word in command]
+        return [sys.executable if word == "{python}" else word for word in located(command, [self.home])]
 
     def _refuse(self, handed: dict[str, Any], why: str) -> None:
         """Give a partition back that cannot be started."""
@@ -266,15 +267,6 @@ class Frontend:
             if time.monotonic() >= self._quiet_until:
                 self._tell_ends()
         self._ended.clear()
-
-
-def _found(word: str, home: Path) -> str:
-    """A word of a command, as a whole path if it names a file."""
-    try:
-        is_file = not Path(word).is_absolute() and (home / word).is_file()
-    except (OSError, ValueError):
-        is_file = False
-    return str(home / word) if is_file else word
 
 
 def run_worker(plan: Plan, say: Say) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tradewind.live.divisible.words import SHELL, at_home, homes
 from tradewind.worker.child import function
-
-SHELL = "/bin/sh"
 
 
 class ReduceError(Exception):
@@ -25,7 +24,7 @@ class ReduceError(Exception):
 def command_of(reducer: str, reduce: str) -> list[str]:
     """What runs a reducer that is not built in."""
     if reducer == "run":
-        return [SHELL, "-c", reduce]
+        return [SHELL, "-c", at_home(reduce, homes())]
     return [sys.executable, "-m", "tradewind.worker.reducing", reduce]
 
 

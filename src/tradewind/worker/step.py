@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tradewind.live.divisible import statements as sql
 from tradewind.live.divisible.book import SqlBook
 from tradewind.live.divisible.objects import LocalObjects
 from tradewind.live.divisible.open import open_desk
+from tradewind.live.divisible.words import SHELL, at_home, homes
 from tradewind.model.units import SECOND, Duration, seconds
 from tradewind.worker import reducing, slots
 from tradewind.worker.endpoint import Endpoint
@@ -59,8 +60,10 @@ class Local:
         self._fetches = 0
         self._told = time.monotonic()
 
-    def run(self) -> bytes:
-        """Until the job is over; its result."""
+    def run(self) -> Iterable[bytes]:
+        """Until the job is over; its result, piece by piece."""
+        command = self.folder / "command.sh"
+        command.write_text(at_home(command.read_text(), homes()))
         self.desk.do(self._open)
         try:
             while True:
@@ -124,7 +127,7 @@ class Local:
             "lease": partition.lease,
             "iterations": job.iterations,
         }
-        command = [reducing.SHELL, str(self.folder / "command.sh")]
+        command = [SHELL, str(self.folder / "command.sh")]
         place = self.folder / "partitions" / str(partition.number)
         return slots.begin(handed, self.endpoint.address, command, place, self.folder / "inputs.json")
 
@@ -167,13 +170,13 @@ class Local:
             slot.kill()
         self._reap()
 
-    def _reduced(self, job: Job) -> bytes:
-        found = merging.pieces(self.desk, job.number)
+    def _reduced(self, job: Job) -> Iterable[bytes]:
         reducer = self.given["reducer"]
         if reducer in merging.REDUCERS:
-            return b"".join(merging.merged(reducer, found, self.objects))
-        files = reducing.lay_out((piece.result for piece in found), self.objects.read, self.folder / "results")
-        return reducing.reduce_files(reducing.command_of(reducer, self.given["reduce"]), files, self.folder)
+            return merging.merged(self.desk, job.number, reducer, self.objects)
+        with merging.pieces(self.desk, job.number) as found:
+            files = reducing.lay_out((piece.result for piece in found), self.objects.read, self.folder / "results")
+        return [reducing.reduce_files(reducing.command_of(reducer, self.given["reduce"]), files, self.folder)]
 
 
 def spec_of(given: Mapping[str, Any], count: int) -> Spec:
@@ -211,14 +214,14 @@ def main(text: str) -> None:
     kept = Path(os.environ["TRADEWIND_CHECKPOINT_DIR"])
     step = Local(given, folder, kept, int(os.environ.get("TRADEWIND_CPUS", "1")))
     signal.signal(signal.SIGTERM, lambda _number, _frame: step.drain())
+    draft = folder / ".result"
     try:
-        result = step.run()
+        with draft.open("wb") as file:
+            file.writelines(step.run())
     except (StepError, reducing.ReduceError) as error:
         raise SystemExit(f"error: {error}") from error
     finally:
         step.close()
-    draft = folder / ".result"
-    draft.write_bytes(result)
     draft.replace(folder / "result")
 
 

@@ -1,5 +1,7 @@
 """From deliveries to a result: checkpoints stand for what came before them, and what is kept is not merged again."""
 
+import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +44,30 @@ def test_a_checkpoint_stands_for_all_that_its_partition_delivered_before(
     objects = LocalObjects(tmp_path / "objects", "s")
     assert merging.result(desk, objects, "one", 0, "sum") == b"537"
     assert merging.result(desk, objects, "two", 0, "concatenate") == b"[1,30,4,2,500]"
-    assert [piece.first for piece in merging.pieces(desk, 0)] == [0, 10, 15, 20, 30]
+    with merging.pieces(desk, 0) as pieces:
+        assert [[piece.first for piece in pieces] for _ in range(2)] == [[0, 10, 15, 20, 30]] * 2
+
+
+def test_values_to_be_concatenated_are_not_all_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_PAGE", 5)
+    monkeypatch.setattr(merging, "_SPOOLED", 50_000)
+    desk = open_desk(tmp_path / "store.db")
+    text = "x" * 20_000
+    for number in range(200):
+        delivery = Delivery(
+            0, number, 1, 0, ((999 - number, 1000 - number),), False, f'{{"inline": "{number} {text}"}}'
+        )
+        desk.do(lambda turn, delivery=delivery: turn.book.put_delivery(delivery))  # type: ignore[misc]
+    tracemalloc.start()
+    try:
+        objects = LocalObjects(tmp_path / "objects", "s")
+        key = merging.settle(desk, objects, "j", 0, "concatenate")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        desk.close()
+    assert peak < 1_500_000, "of 4 MB"
+    assert [each.split()[0] for each in json.loads(objects.read(key))] == [str(number) for number in range(199, -1, -1)]
 
 
 def test_a_result_is_merged_once_and_kept(desk: Desk, tmp_path: Path) -> None:

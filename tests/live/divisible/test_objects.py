@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from tradewind.core.divisible.errors import Refused
-from tradewind.live.divisible.merging import Piece, added, merged
+from tradewind.live.divisible.merging import Piece, added, concatenated, summed
 from tradewind.live.divisible.objects import LocalObjects, ObjectError, S3Objects, open_objects
 from tradewind.model.units import SECOND
 
@@ -50,7 +50,7 @@ def test_s3_signs_addresses_of_its_own(tmp_path: Path) -> None:
         assert "some/where/c" in address.path
         assert {name.lower() for name in address.params} & {"x-amz-expires", "expires"}
         found = [Piece(0, {"object": "n"}), Piece(1, {"inline": 2})]
-        assert [*merged("sum", found, _with(objects, "n", b"40"))] == [b"42"]
+        assert [*summed(found, _with(objects, "n", b"40"))] == [b"42"]
         objects.write("pieces", iter([b"one", b"two"]))
         assert (objects.read("pieces"), objects.size("pieces")) == (b"onetwo", 6)
         with pytest.raises(ObjectError, match="'b'"):
@@ -82,9 +82,9 @@ def _with(objects: S3Objects, key: str, content: bytes) -> S3Objects:
 def test_results_are_put_together_in_the_order_of_iterations(tmp_path: Path) -> None:
     objects = LocalObjects(tmp_path, "s")
     pieces = [Piece(0, {"inline": [1, 2]}), Piece(5, {"inline": 3})]
-    assert b"".join(merged("concatenate", pieces, objects)) == b"[1,2,3]"
-    assert b"".join(merged("concatenate", [], objects)) == b"[]"
-    assert b"".join(merged("sum", [], objects)) == b"null"
+    assert b"".join(concatenated(pieces, objects)) == b"[1,2,3]"
+    assert b"".join(concatenated([], objects)) == b"[]"
+    assert b"".join(summed([], objects)) == b"null"
     assert added({"a": [1, 2.5]}, {"a": [3, 4]}) == {"a": [4, 6.5]}
     for one, other in ((1, "x"), ([1], [1, 2]), ({"a": 1}, {"b": 1})):
         with pytest.raises(Refused, match="different shapes"):

@@ -19,6 +19,7 @@ from tradewind.core.divisible.turn import Turn
 from tradewind.live.divisible import merging
 from tradewind.live.divisible.desk import Desk
 from tradewind.live.divisible.objects import Objects
+from tradewind.live.divisible.words import words_of
 from tradewind.live.engines.packing import pack
 from tradewind.live.port import Broke, Done, Engine, Listener, Order
 from tradewind.live.worker import inputs, outputs
@@ -185,7 +186,7 @@ def spec_of(call: Call, tenant: str, name: str, given: str) -> Spec:
     assert isinstance(action, Divisible)  # noqa: S101  seen to in `start`
     words = ["{python}", "-m", "tradewind.worker.child", "--inputs", action.target]
     if action.command:
-        words = ["/bin/sh", "-c", inputs.fill(action.command, call.inputs)]
+        words = words_of(inputs.fill(action.command, call.inputs))
     if call.environment:
         words = ["env", *(f"{key}={value}" for key, value in call.environment.items()), *words]
     return Spec(

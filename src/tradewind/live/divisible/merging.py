@@ -1,13 +1,17 @@
 """From the deliveries of a job to its result: `concatenate`, in the order of iterations, or `sum`.
 
 A checkpoint stands for all that its partition delivered up to then. Results that were uploaded as objects are read
-back: as JSON to be summed, as they are to be concatenated. One object is in memory at a time, and of what is summed the
-deliveries of one partition; so the size of a result is bounded by where objects lie.
+back: as JSON to be summed, as they are to be concatenated. One object is in memory at a time, and the deliveries of one
+partition; what is to be concatenated waits in a file for its turn. So the size of a result is bounded by where objects
+lie.
 """
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
-from typing import Any, NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -20,6 +24,8 @@ from tradewind.live.divisible.objects import Objects
 
 REDUCERS = ("concatenate", "sum")
 _PAGE = 1_000
+_SPOOLED = 1 << 20
+"""Bytes of results that wait for their turn in memory; more do so in a file."""
 
 
 def merged_key(job: str) -> str:
@@ -34,9 +40,36 @@ class Piece(NamedTuple):
     result: dict[str, Any]
 
 
-def pieces(desk: Desk, job: int) -> list[Piece]:
-    """What counts of the deliveries of a job, by iterations."""
-    return sorted(standing(desk, job), key=lambda piece: piece.first)
+class Pieces:
+    """Results in the order of iterations: where each lies in a file is in memory, and one of them at a time."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._places: list[tuple[int, int, int]] = []
+        """The first iteration of each, where it begins, and how long it is."""
+
+    def add(self, pieces: Iterable[Piece]) -> None:
+        """Write them down, in whatever order they come."""
+        end = self._file.seek(0, os.SEEK_END)
+        for piece in pieces:
+            size = self._file.write(orjson.dumps(piece.result))
+            self._places.append((piece.first, end, size))
+            end += size
+        self._places.sort()
+
+    def __iter__(self) -> Iterator[Piece]:
+        for first, begin, size in self._places:
+            self._file.seek(begin)
+            yield Piece(first, orjson.loads(self._file.read(size)))
+
+
+@contextmanager
+def pieces(desk: Desk, job: int) -> Iterator[Pieces]:
+    """What counts of the deliveries of a job, by iterations, as long as it is needed."""
+    with SpooledTemporaryFile(_SPOOLED) as file:
+        found = Pieces(file)
+        found.add(standing(desk, job))
+        yield found
 
 
 def standing(desk: Desk, job: int) -> Iterator[Piece]:
@@ -78,26 +111,35 @@ def settle(desk: Desk, objects: Objects, id: str, number: int, reducer: str) -> 
     """See to it that the result of a job that is done is there: as a site has reduced it, or merged now; its name."""
     key = merged_key(id)
     if not objects.has(key):
-        found = standing(desk, number) if reducer == "sum" else pieces(desk, number)
-        objects.write(key, merged(reducer, found, objects))
+        objects.write(key, merged(desk, number, reducer, objects))
     return key
 
 
-def merged(reducer: str, found: Iterable[Piece], objects: Objects) -> Iterator[bytes]:
+def merged(desk: Desk, job: int, reducer: str, objects: Objects) -> Iterator[bytes]:
     """The result of a job, a piece at a time."""
     if reducer == "sum":
-        total: Any = None
-        for piece in found:
-            value = _value(piece, objects)
-            total = value if total is None else added(total, value)
-        yield orjson.dumps(total)
+        yield from summed(standing(desk, job), objects)
         return
-    known = list(found)
-    if any("object" in piece.result for piece in known):
-        yield from (_bytes(piece, objects) for piece in known)
+    with pieces(desk, job) as found:
+        yield from concatenated(found, objects)
+
+
+def summed(found: Iterable[Piece], objects: Objects) -> Iterator[bytes]:
+    """The sum of results."""
+    total: Any = None
+    for piece in found:
+        value = _value(piece, objects)
+        total = value if total is None else added(total, value)
+    yield orjson.dumps(total)
+
+
+def concatenated(found: Iterable[Piece], objects: Objects) -> Iterator[bytes]:
+    """Results one after the other, which are gone through twice: as they are if some were uploaded, else as a list."""
+    if any("object" in piece.result for piece in found):
+        yield from (_bytes(piece, objects) for piece in found)
         return
     mark = b"["
-    for piece in known:
+    for piece in found:
         value = piece.result["inline"]
         for each in value if isinstance(value, list) else [value]:
             yield mark + orjson.dumps(each)

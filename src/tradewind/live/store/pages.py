@@ -6,6 +6,7 @@ Every list goes by a number and begins behind one, so that a page costs the same
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tradewind.live.notes import impossible_note, reason_note
 from tradewind.live.store import coding
 from tradewind.live.store.readers import Readers
 from tradewind.live.store.rows import AttemptRow, MachineRow, RunRow, UnitRow
@@ -113,6 +114,10 @@ class Pages:
         """What was noted under a name; None: nothing."""
         rows = self._fetch("SELECT value FROM notes WHERE name = :name", name=name)
         return coding.from_text(rows[0][0]) if rows else None
+
+    def fault(self, number: int) -> tuple[str | None, bool]:
+        """Why a run has failed as a whole, and whether because no machine can ever run what it needs."""
+        return self.note(reason_note(number)), bool(self.note(impossible_note(number)))
 
     def counts(self, numbers: Sequence[int]) -> dict[int, dict[int, int]]:
         """How many units of some runs stand in each state; it takes as long as there are units."""

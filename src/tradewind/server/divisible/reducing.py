@@ -23,9 +23,13 @@ async def results(request: Request, job: Job, partition: Number) -> Response:
     """The results of a job in the order of iterations, for the partition that reduces them: values, or addresses."""
     office, lease = office_of(request), bearer(request)
     found = await office.ask(lambda turn: verbs.reducing(turn, job, partition, lease))
-    pieces = await run_in_threadpool(merging.pieces, office.desk, found.number)
+    return answer({"results": await run_in_threadpool(_all_shown, office, found.number)})
+
+
+def _all_shown(office: Office, job: int) -> list[dict[str, Any]]:
     now = office.desk.clock()
-    return answer({"results": [_shown(office, piece.result, now) for piece in pieces]})
+    with merging.pieces(office.desk, job) as pieces:
+        return [_shown(office, piece.result, now) for piece in pieces]
 
 
 def _shown(office: Office, result: dict[str, Any], now: int) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from starlette.responses import Response
 from tradewind.core.transitions import UnitState
 from tradewind.live.documents import decode
 from tradewind.live.facts import Cancel, Fact, Redate, Reprioritise, Retry, Suspend, Unsuspend
-from tradewind.live.jobs import Job
-from tradewind.live.notes import keeps_going_note, reason_note
-from tradewind.live.rebuild import replay
+from tradewind.live.notes import keeps_going_note
+from tradewind.live.results import results_of
 from tradewind.live.store.pages import Head
 from tradewind.model.program import Program
 from tradewind.model.units import SECOND, Duration, parse_duration
@@ -95,13 +94,14 @@ async def detail(context: Context, caller: Caller, id: str) -> dict[str, Any]:
     failed = []
     if "failed" in shown["tasks"]:
         failed = await context.look(context.pages.units, head.number, states=[UnitState.FAILED], limit=_SHOWN)
-    reason = None
+    reason, is_impossible = None, False
     if head.status == "failed":
-        reason = await context.look(context.pages.note, reason_note(head.number))
+        reason, is_impossible = await context.look(context.pages.fault, head.number)
     return shown | {
         "parameters": parameters,
         "keep_going": bool(keeps_going),
         "reason": reason,
+        "impossible": is_impossible,
         "failures": [
             {"task": unit.number, "name": unit.chain, "attempt": unit.attempt, "reason": unit.message}
             for unit in failed
@@ -158,15 +158,8 @@ async def get_results(request: Request, run: Run) -> Response:
 
 
 def _results(context: Context, head: Head) -> dict[str, Any] | None:
-    """Unfold a program once more with what its steps gave."""
     detail = context.store.run(head.id)
-    document = None if detail is None else decode(detail.run.document)
-    if detail is None or not isinstance(document, Program):
-        return None
-    job = Job(head.id, document, detail.run.parameters, context.artefacts.root / head.id)
-    job.begin()
-    replay(job, detail.units)
-    return job.generator.outputs() if job.generator is not None and job.generator.is_done else None
+    return None if detail is None else results_of(detail, context.artefacts.root / head.id)
 
 
 async def _steer(run: str, fact: Fact, context: Context, caller: Caller) -> Response:

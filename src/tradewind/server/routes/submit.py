@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from tradewind.formats.feasible import check_feasible, check_program
+from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import load_text
 from tradewind.live.facts import Submit
 from tradewind.live.jobs import Document, Job
@@ -178,17 +178,15 @@ def _checked(context: Context, given: schemas.Submission, body: bytes, tenant: s
     if not isinstance(document, Workflow | Program):
         raise Problem(422, f"the document holds {found.kind}, not a workflow", type="/problems/document")
     document = _changed(document, given)
+    if isinstance(document, Workflow) and given.parameters:
+        raise Problem(422, "this workflow takes no parameters", type="/problems/parameters")
+    machines = context.service.settings.machines
     try:
-        if isinstance(document, Workflow):
-            if given.parameters:
-                raise Problem(422, "this workflow takes no parameters", type="/problems/parameters")
-            check_feasible(document, context.service.settings.machines, file=found.file, line_of=found.line_of)
-            return Submit(document, {}, tenant, given.keep_going, given.cache)
-        check_program(
-            document, context.service.settings.machines, file=found.file, line_of=found.line_of, only_certain=True
-        )
+        check_feasible(document, machines, file=found.file, line_of=found.line_of, only_certain=True)
     except TradewindError as error:
         raise Problem(422, str(error), type="/problems/impossible") from None
+    if isinstance(document, Workflow):
+        return Submit(document, {}, tenant, given.keep_going, given.cache)
     try:
         parameters = dict(bind(document, given.parameters))
         Job("check", document, parameters, context.artefacts.root).begin()

@@ -1,0 +1,65 @@
+"""How the runs of a folder stand, as its store tells, and whether anybody sees to those that have not ended."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradewind.client.backend import Plain
+from tradewind.client.open import FOLDER
+from tradewind.client.shapes import plain_run
+from tradewind.live.folder import is_worked_in
+from tradewind.live.notes import predicted_note
+from tradewind.live.store.pages import Head, Pages
+from tradewind.model.units import Time
+
+OPEN = ("active", "suspended", "interrupted")
+"""How runs stand that have not ended; for the store they are all active."""
+
+
+class Standing:
+    """Tells how runs stand."""
+
+    def __init__(self, folder: Path, pages: Pages, *, is_shared: bool) -> None:
+        """`is_shared`: whether somebody in another folder may see to the runs, for their store is not in this one."""
+        self._folder = folder
+        self._pages = pages
+        self._is_shared = is_shared
+
+    def shown(self, heads: Sequence[Head]) -> list[Plain]:
+        """Runs as people see them; one that nobody works on with the command that goes on with it."""
+        counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
+        is_attended = all(head.ended is not None for head in heads) or self.is_attended()
+        shown = []
+        for head in heads:
+            run = plain_run(head, counts[head.number], self._predicted(head))
+            if head.ended is None and not is_attended:
+                run |= {"status": "interrupted", "remedy": self._remedy()}
+            if head.ended is None and head.number in suspended:
+                run["status"] = "suspended"
+            shown.append(run)
+        return shown
+
+    def is_attended(self) -> bool:
+        """Whether somebody sees to the runs: in this folder, or in another one over the same store."""
+        if is_worked_in(self._folder):
+            return True
+        if not self._is_shared:
+            return False
+        from tradewind.live.leading import NAME, holder_in  # noqa: PLC0415 - seldom needed
+
+        led = "SELECT 1 FROM leases WHERE name = :name AND until > :now AND holder <> :us"
+        return bool(self._pages.fetch(led, name=NAME, now=time.time_ns() // 1000, us=holder_in(self._folder)))
+
+    def _remedy(self) -> str:
+        where = "" if self._folder == FOLDER.resolve() else f" --folder {shlex.quote(str(self._folder))}"
+        return f"tradewind run --resume{where}"
+
+    def _suspended(self) -> set[int]:
+        statement = "SELECT name FROM notes WHERE name LIKE :name AND value = 'true'"
+        return {int(name.partition("/")[2]) for (name,) in self._pages.fetch(statement, name="suspended/%")}
+
+    def _predicted(self, head: Head) -> Time | None:
+        """When a run is thought to end."""
+        is_over = head.ended is not None or head.deadline is None
+        return None if is_over else self._pages.note(predicted_note(head.number))
