@@ -10,10 +10,11 @@ from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.units import HOUR, MINUTE
 from tradewind.policies.deadline.demand import JOBS, WINDOW, Recent
 from tradewind.policies.deadline.plans import cheapest_alone, subsets, timings
+from tradewind.policies.deadline.row import BLOCK, SHORT, Row
 from tradewind.policies.deadline.shape import Shape
 from tradewind.policies.deadline.track import Track
 from tradewind.policies.deadline.trial import NEW, Option, Trial
-from tradewind.policies.deadline.whatif import first_cheapest, near
+from tradewind.policies.deadline.whatif import first_cheapest
 
 PRICES = (1.0, 4.0)
 PAIR = Shape(((30 * MINUTE, 10 * MINUTE), (60 * MINUTE, 16 * MINUTE)), ((), (0,)))
@@ -63,6 +64,7 @@ def test_a_track_without_gap_and_with_a_late_tail_has_no_room(
 
 @given(
     st.lists(st.tuples(reservations, st.booleans(), st.integers(1, 2)), max_size=5),
+    st.sampled_from((0, SHORT - 1, SHORT + BLOCK)),
     st.integers(0, 60),
     st.integers(1, 25),
     st.integers(0, 90),
@@ -71,13 +73,16 @@ def test_a_track_without_gap_and_with_a_late_tail_has_no_room(
 )
 def test_the_search_finds_what_looking_at_every_track_finds(
     boards: list[tuple[list[tuple[int, int]], bool, int]],
+    others: int,
     ready: int,
     time: int,
     latest: int,
     whole: float,
     limit: float,
 ) -> None:
-    tracks = []
+    tracks = [track() for _ in range(others)]
+    for each in tracks:
+        each.reserve(0, 6, 100, 0)
     for asked, held, slots in boards:
         tracks.append(track(held=held, slots=slots))
         for unit, (at, takes) in enumerate(asked):
@@ -90,11 +95,15 @@ def test_the_search_finds_what_looking_at_every_track_finds(
         score = plain + whole * each.more_periods(begin, begin + time)
         if begin <= latest and score < limit:
             options.append((score, place, lane, begin))
-    assert first_cheapest(tracks, ready, new, time, latest, plain, whole, limit) == min(options, default=None)
+    row = Row(tracks[:others], new)
+    for place, each in enumerate(tracks[others:], others):
+        row = row.written(place, each)
+    for tried in (row, Row(tracks, new)):
+        assert first_cheapest(tried, ready, new, time, latest, plain, whole, limit) == min(options, default=None)
 
 
 def test_what_is_known_of_a_step_holds_for_earlier_dues_as_long_as_it_is_in_time() -> None:
-    begun = Trial([[], []])
+    begun = Trial([Row([], 0), Row([], 0)])
     step = begun.learn((0, 1), 100, Option(1.0, 1, NEW, 0, begin=50, end=70))
     assert begun.known((0, 1), 80) is step
     assert begun.known((1,), 70) is step
@@ -105,13 +114,33 @@ def test_what_is_known_of_a_step_holds_for_earlier_dues_as_long_as_it_is_in_time
     assert begun.known((0,), 20) is nothing
 
 
-def test_of_very_many_tracks_those_with_room_are_looked_at() -> None:
-    tracks = [track() for _ in range(600)]
-    for each in tracks[:400]:
+def places(row: Row, time: int, latest: int) -> list[int]:
+    return [first + place for first, tracks in row.roomy(time, latest) for place in range(len(tracks))]
+
+
+def test_of_very_many_tracks_blocks_without_room_are_passed_over_until_something_is_written() -> None:
+    tracks = [track() for _ in range(40 * BLOCK + 1)]
+    for each in tracks[: 30 * BLOCK]:
         each.reserve(0, 6, 100, 1)
-    assert near(tracks[:200], 50) == tracks[:200]
-    assert near(tracks, 50) == tracks[400:]
-    assert len(near([*tracks, *tracks[400:]], 50)) == 256
+    row = Row(tracks, 8)
+    free = list(range(30 * BLOCK, 40 * BLOCK + 1))
+    assert places(row, 10, 50) == free
+    assert places(row, 10, 106) == list(range(len(tracks)))
+    gappy = tracks[BLOCK].copy()
+    gappy.reserve(0, 120, 10, 2)  # and so a gap of 14 before it
+    assert places(row.written(BLOCK, gappy), 14, 50) == [*range(BLOCK, 2 * BLOCK), *free]
+    longer = row
+    for _ in range(BLOCK):
+        longer = longer.written(len(longer.tracks), track(held=False))
+    assert places(longer, 10, 50) == [*free, *range(len(tracks), len(tracks) + BLOCK)]
+    assert places(row, 14, 50) == free, "what is tried out is written on copies"
+
+
+def test_of_a_thousand_machines_the_oldest_that_is_in_time_is_taken() -> None:
+    tracks = [track() for _ in range(1000)]
+    for age, each in enumerate(tracks):
+        each.reserve(0, 6, 1000 - age, 1)  # the younger, the sooner free
+    assert first_cheapest(Row(tracks, 8), 0, 8, 10, 500, 2.0, 0.0, inf) == (2.0, 506, 0, 500)
 
 
 def test_load_is_what_came_of_late_and_the_later_the_more_comes() -> None:

@@ -17,8 +17,8 @@ from tradewind.policies.deadline.board import Board, ByBoard
 from tradewind.policies.deadline.demand import Demand
 from tradewind.policies.deadline.quotes import Quotes
 from tradewind.policies.deadline.release import acquire_due, return_idle
+from tradewind.policies.deadline.row import Row
 from tradewind.policies.deadline.shape import Shape, Shapes, rates
-from tradewind.policies.deadline.track import Track
 from tradewind.policies.deadline.trial import Trial
 from tradewind.policies.deadline.whatif import WhatIf
 from tradewind.policies.protocol import Foresee, Offer, Policy, Pool, Run, Scaling, View
@@ -125,7 +125,7 @@ class Plus:
             self._waiting.add(run.id)
             self._planned.setdefault(run.id, None)
             return None
-        _keep(board, run, best, tries.tracks)
+        _keep(board, run, best, tries.rows)
         demand.use(view.now, _work(best, len(view.kinds)))
         running = (board.end_of(unit.id) for unit in run.units if unit.machine is not None)
         ends = chain((put.begin + put.time for put in best.puts), (end for end in running if end is not None))
@@ -137,13 +137,14 @@ class Plus:
         return Foresee(run, finish, "as fast as can be" if is_late else "as planned")
 
 
-def _keep(board: Board, run: Run, plan: Trial, begun: Sequence[Sequence[Track]]) -> None:
+def _keep(board: Board, run: Run, plan: Trial, begun: Sequence[Row]) -> None:
     """Put a plan into force, given the tracks it was begun on."""
     for put in plan.puts:
-        there, tried = begun[put.kind], plan.tracks[put.kind]
+        there, tried = begun[put.kind].tracks, plan.rows[put.kind].tracks
         board.of_unit[run.units[put.place].id] = (there if put.track < len(there) else tried)[put.track]
-    for there, tried in zip(begun, plan.tracks, strict=True):
-        if tried is not there:
+    for row, tried_row in zip(begun, plan.rows, strict=True):
+        if tried_row is not row:
+            there, tried = row.tracks, tried_row.tracks
             new = tried[len(there) :]
             for track, copy in zip(there, tried, strict=False):
                 if copy is not track:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tradewind.model.units import Duration, Time
+from tradewind.policies.deadline.row import Row
 from tradewind.policies.deadline.track import Track
 from tradewind.policies.protocol import Kind
 
@@ -63,11 +64,11 @@ class Put(NamedTuple):
 class Trial:
     """The plan of the first tasks of a job."""
 
-    __slots__ = ("cost", "puts", "steps", "tracks")
+    __slots__ = ("cost", "puts", "rows", "steps")
 
-    def __init__(self, tracks: Sequence[Sequence[Track]], cost: float = 0.0, puts: tuple[Put, ...] = ()) -> None:
-        self.tracks = tracks
-        """By machine type; those of the board, copies of those that are written on, then new ones."""
+    def __init__(self, rows: Sequence[Row], cost: float = 0.0, puts: tuple[Put, ...] = ()) -> None:
+        self.rows = rows
+        """By machine type; the tracks of the board, copies of those that are written on, then new ones."""
         self.cost = cost
         """What it adds to the bill."""
         self.steps: list[Step] = []
@@ -90,16 +91,14 @@ class Trial:
 
     def write(self, place: int, kind: Kind, option: Option, unit: int) -> "Trial":
         """The plan with one more task."""
-        changed = list(self.tracks[option.kind])
+        row = self.rows[option.kind]
         if option.track == NEW:
-            number, track = len(changed), Track(kind, option.begin - kind.type.boot.mean)
-            changed.append(track)
+            number, track = len(row.tracks), Track(kind, option.begin - kind.type.boot.mean)
         else:
-            number, track = option.track, changed[option.track].copy()
-            changed[number] = track
+            number, track = option.track, row.tracks[option.track].copy()
         time = option.end - option.begin
         track.reserve(option.lane, option.begin, time, unit)
-        tracks = list(self.tracks)
-        tracks[option.kind] = changed
+        rows = list(self.rows)
+        rows[option.kind] = row.written(number, track)
         put = Put(place, option.kind, number, option.begin, time)
-        return Trial(tracks, self.cost + option.score, (*self.puts, put))
+        return Trial(rows, self.cost + option.score, (*self.puts, put))

@@ -7,20 +7,17 @@ adds no more than that.
 """
 
 from collections.abc import Iterator, Sequence
-from heapq import nsmallest
 from math import inf, nextafter
 
 from tradewind.model.units import MINUTE, Duration, Time
 from tradewind.policies.deadline.board import Board
 from tradewind.policies.deadline.plans import cheapest_alone, fastest_ways, window_ends
 from tradewind.policies.deadline.quotes import Quotes
+from tradewind.policies.deadline.row import Row
 from tradewind.policies.deadline.shape import NEVER, Shape
-from tradewind.policies.deadline.track import Track
 from tradewind.policies.deadline.trial import NEW, Option, Trial
 from tradewind.policies.protocol import Run, View
 
-_NEAR = 256
-"""Of each machine type so many tracks are looked at for a job at most."""
 _NEARLY = 1 + 1e-9
 """Sums of the same terms in another order stray by less than this."""
 
@@ -38,10 +35,9 @@ class WhatIf:
         """When machines that are asked for now can work."""
         self._room = [board.room(view, kind) for kind in view.kinds]
         self._counts = [len(tracks) for tracks in board.tracks]
-        latest = (run.deadline or NEVER) - min(shape.fastest, default=0)
-        self.tracks = [near(tracks, latest) for tracks in board.tracks]
-        """By machine type, those of the board that are looked at."""
-        self._root = Trial(self.tracks)
+        self.rows = [Row(tracks, new) for tracks, new in zip(board.tracks, self._new, strict=True)]
+        """By machine type, the tracks of the board."""
+        self._root = Trial(self.rows)
         self._left = [not unit.is_ended and unit.machine is None for unit in run.units]
         self._ranked = [self._rank(place) if is_left else [] for place, is_left in enumerate(self._left)]
         """For each task the machine types and what it adds there at least, the least first."""
@@ -123,7 +119,7 @@ class WhatIf:
         most = least * _NEARLY
         if rest is None or rest[0] > most:
             return None
-        trial = Trial(self.tracks) if hurry else self._root
+        trial = Trial(self.rows) if hurry else self._root
         now, shape = self._view.now, self._shape
         ends: list[Time] = []
         for place, unit in enumerate(self._run.units):
@@ -157,11 +153,11 @@ class WhatIf:
         for plain, index in self._ranked[place]:
             if plain > least:
                 break
-            tracks, latest = trial.tracks[index], due - times[index]
-            if not tracks or latest < ready or index not in kinds:
+            row, latest = trial.rows[index], due - times[index]
+            if not row.tracks or latest < ready or index not in kinds:
                 continue
             limit = least if chosen is not None and index > chosen.kind else nextafter(least, inf)
-            found = first_cheapest(tracks, ready, self._new[index], times[index], latest, plain, whole[index], limit)
+            found = first_cheapest(row, ready, self._new[index], times[index], latest, plain, whole[index], limit)
             if found is not None:
                 least, track, lane, begin = found
                 chosen = Option(least, index, track, lane, begin, begin + times[index])
@@ -195,7 +191,7 @@ class WhatIf:
                 continue
             plain, whole = self._quotes.plain[index] * time, self._quotes.whole[index]
             new = max(ready, self._new[index])
-            for number, track in enumerate(trial.tracks[index]):
+            for number, track in enumerate(trial.rows[index].tracks):
                 begin, lane = track.fit(ready, time) if track.machine is not None else track.fit_before(new, time)
                 score = plain + whole * track.more_periods(begin, begin + time)
                 if score < least or begin + time < soonest:
@@ -210,11 +206,11 @@ class WhatIf:
 
     def _may_open(self, trial: Trial, kind: int) -> bool:
         """Whether one more machine of a type may be planned."""
-        return self._room[kind] > len(trial.tracks[kind]) - len(self.tracks[kind])
+        return self._room[kind] > len(trial.rows[kind].tracks) - self._counts[kind]
 
 
 def first_cheapest(
-    tracks: Sequence[Track],
+    row: Row,
     ready: Time,
     new: Time,
     time: Duration,
@@ -223,43 +219,33 @@ def first_cheapest(
     whole: float,
     limit: float,
 ) -> tuple[float, int, int, Time] | None:
-    """Where a task adds least on tracks of one type, if less than a limit, and begins no later than it may.
+    """Where a task adds least on the tracks of one type, if less than a limit, and begins no later than it may.
 
     That is what it adds, the place of the track, the lane and the begin. Of equals the first, not the soonest: so
     others fall idle, and can go.
     """
     chosen: tuple[float, int, int, Time] | None = None
     new = max(new, ready)
-    for number, track in enumerate(tracks):
-        tail, gap, is_held = track.tail, track.gap, track.machine is not None
-        has_gap = gap >= time or not (is_held or gap + track.opens - new < time)
-        if tail > latest and not has_gap:
-            continue
-        begin = new if not is_held else ready if ready > track.opens else track.opens
-        lane = 0
-        if has_gap or len(track.lanes) > 1:
-            if tail > latest and len(track.lanes) == 1 and track.is_taken(begin, time, latest):
+    for first, tracks in row.roomy(time, latest):
+        for number, track in enumerate(tracks, first):
+            tail, gap, is_held = track.tail, track.gap, track.machine is not None
+            has_gap = gap >= time or not (is_held or gap + track.opens - new < time)
+            if tail > latest and not has_gap:
                 continue
-            begin, lane = track.fit_before(begin, time, latest)
-        elif tail > begin:
-            begin = tail
-        if begin > latest:
-            continue
-        score = plain + whole * track.more_periods(begin, begin + time)
-        if score < limit:
-            limit = score
-            chosen = (score, number, lane, begin)
-            if score <= plain:
-                break
+            begin = new if not is_held else ready if ready > track.opens else track.opens
+            lane = 0
+            if has_gap or len(track.lanes) > 1:
+                if tail > latest and len(track.lanes) == 1 and track.is_taken(begin, time, latest):
+                    continue
+                begin, lane = track.fit_before(begin, time, latest)
+            elif tail > begin:
+                begin = tail
+            if begin > latest:
+                continue
+            score = plain + whole * track.more_periods(begin, begin + time)
+            if score < limit:
+                limit = score
+                chosen = (score, number, lane, begin)
+                if score <= plain:
+                    return chosen
     return chosen
-
-
-def near(tracks: Sequence[Track], latest: Time) -> Sequence[Track]:
-    """The tracks that are looked at: where there are very many, the oldest that have room, and those free first."""
-    if len(tracks) <= _NEAR:
-        return tracks
-    roomy = [track for track in tracks if track.tail <= latest or track.gap or track.machine is None]
-    if len(roomy) <= _NEAR:
-        return roomy
-    half = _NEAR // 2
-    return [*roomy[:half], *nsmallest(half, roomy[half:], key=lambda track: track.tail)]
