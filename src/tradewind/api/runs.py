@@ -14,12 +14,8 @@ from tradewind.api.values import unpack
 from tradewind.api.worker import EXCEPTION
 from tradewind.core.log import Record, Sink
 from tradewind.core.state import State
-from tradewind.live.folder import RUNS, store_of
-from tradewind.live.jobs import Job
 from tradewind.live.port import Failure
-from tradewind.live.rebuild import replay
 from tradewind.live.session import Result, Session
-from tradewind.live.store.open import open_store
 from tradewind.model.command import Predicted
 from tradewind.model.program import Program
 from tradewind.model.units import show_duration
@@ -100,7 +96,7 @@ class Embedded:
         with _busy.setdefault(settings.folder, threading.Lock()):
             result = self._session.run(self._program, {}, uses_cache=self._place.cache)
         if result.status == "done":
-            return unpack(outputs_of(settings.folder, result.id)["result"])
+            return unpack(result.outputs["result"])
         raise problem_of(result)
 
     def cancel(self) -> None:
@@ -117,25 +113,6 @@ def _warning(state: State) -> Sink:
             _log.warning("%s will miss its deadline by %s (%s)", state.runs[record.run].name, late, record.because)
 
     return sink
-
-
-def outputs_of(folder: Path, id: str) -> dict[str, Any]:
-    """What the program of a run that is done gives: it is unfolded once more with what its steps gave."""
-    from tradewind.live.documents import decode  # noqa: PLC0415
-
-    store = open_store(store_of(folder))
-    try:
-        detail = store.run(id)
-    finally:
-        store.close()
-    if detail is None:
-        raise RunError(f"there is no run {id}")
-    job = Job(id, decode(detail.run.document), detail.run.parameters, folder / RUNS / id)
-    job.begin()
-    replay(job, detail.units)
-    if job.generator is None or not job.generator.is_done:
-        raise RunError(f"the run {id} is not done")
-    return job.generator.outputs()
 
 
 def problem_of(result: Result) -> BaseException:
