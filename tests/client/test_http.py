@@ -69,6 +69,7 @@ def test_a_submission_keeps_its_key_over_tries(fake: FakeServer, tmp_path: Path)
         "workflow": file.read_text(),
         "parameters": {"sample": "x"},
         "name": "night",
+        "file": "align.yaml",
         "priority": 3,
         "deadline": "2h",
         "keep_going": True,
@@ -94,22 +95,19 @@ def test_a_compressed_document_goes_as_it_is(fake: FakeServer, tmp_path: Path) -
     client(fake).submit(Submission(file, {"a": "1"}, priority=2, keep_going=True))
     request = fake.requests[0]
     assert request.content == file.read_bytes()
-    assert dict(request.url.params.multi_items()) == {"priority": "2", "keep_going": "true", "parameter": "a=1"}
+    said = {"file": "big.json.gz", "priority": "2", "keep_going": "true", "parameter": "a=1"}
+    assert dict(request.url.params.multi_items()) == said
 
 
-def test_a_refusal_names_places_and_remedies(fake: FakeServer, tmp_path: Path) -> None:
+def test_a_refusal_says_what_the_server_says(fake: FakeServer, tmp_path: Path) -> None:
     file = tmp_path / "w.yaml"
     file.write_text("steps: {}")
-    problems = [
-        {"place": "steps.a.needs", "line": 4, "reason": "no step named 'trim'", "remedy": "did you mean 'trimm'?"}
-    ]
-    fake.trouble = [problem(422, "Bad", "the workflow is wrong", type="/problems/impossible", problems=problems)]
+    detail = "w.yaml:4: steps.a.needs: no step named 'trim'; did you mean 'trimm'?"
+    problems = [{"place": "steps.a.needs", "line": 4, "reason": "no step named 'trim'", "remedy": ""}]
+    fake.trouble = [problem(422, "Bad", detail, type="/problems/impossible", problems=problems)]
     with pytest.raises(RefusedError) as caught:
         client(fake).submit(Submission(file))
-    assert caught.value.kind == "impossible"
-    assert str(caught.value) == (
-        "the workflow is wrong\n  line 4, steps.a.needs: no step named 'trim' (did you mean 'trimm'?)"
-    )
+    assert (caught.value.kind, str(caught.value)) == ("impossible", detail)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b'"text"'], ids=["empty", "html", "list", "text"])

@@ -44,6 +44,19 @@ def test_json_text_and_packed_documents_are_taken(client: httpx.Client) -> None:
         assert awaited(client, answer.json()["id"])["status"] == "done"
 
 
+@pytest.mark.parametrize(
+    ("inside", "sent", "name"),
+    [("name: j", {}, "j"), ("", {}, "align"), ("name: j", {"name": "night"}, "night")],
+    ids=["its own", "of its file", "as given"],
+)
+def test_a_run_is_named_by_its_document_its_file_or_who_hands_it_in(
+    client: httpx.Client, inside: str, sent: dict[str, str], name: str
+) -> None:
+    text = f"{inside}\nsteps: {{a: {{run: 'true'}}}}\n"
+    answer = client.post("/runs", json={"workflow": text, "file": "align.yaml"} | sent)
+    assert (answer.status_code, answer.json()["name"]) == (201, name)
+
+
 def test_a_program_takes_parameters_and_files_and_gives_results(client: httpx.Client) -> None:
     inner = "params: {n: {type: int}}\nsteps:\n  say: {run: 'echo {{ params.n }}'}\n"
     outer = "name: p\nparams: {n: {type: int}}\nsteps:\n  part: {include: inner.yaml, inputs: {n: '{{ params.n }}'}}\n"

@@ -73,7 +73,8 @@ def submit(
         try:
             run = backend.submit(submission)
         except RefusedError as error:
-            refuse(f"{file}: {error}", _CODES.get(error.kind, codes.WRONG_USE))
+            spot = "" if str(error).startswith(file.name) else f"{file}: "
+            refuse(f"{spot}{error}", _CODES.get(error.kind, codes.WRONG_USE))
         if not wait:
             if output in (Form.JSON, Form.YAML):
                 show_one(run, output)

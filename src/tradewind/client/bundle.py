@@ -40,6 +40,7 @@ def request(submission: Submission) -> dict[str, Any]:
 def _options(submission: Submission) -> dict[str, Any]:
     return {
         "name": submission.name,
+        "file": submission.file.name,
         "priority": submission.priority,
         "deadline": submission.deadline,
         "tenant": submission.tenant,

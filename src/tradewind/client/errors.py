@@ -1,7 +1,5 @@
 """What goes wrong between a client and whoever it asks; each message names the remedy."""
 
-from collections.abc import Sequence
-
 from tradewind.model.errors import TradewindError
 
 
@@ -16,12 +14,11 @@ class UnreachableError(ClientError):
 class RefusedError(ClientError):
     """A server has said no."""
 
-    def __init__(self, status: int, title: str, detail: str, kind: str = "", problems: Sequence[str] = ()) -> None:
+    def __init__(self, status: int, reason: str, kind: str = "") -> None:
         self.status = status
         self.kind = kind
         """The last part of the problem's type: `impossible`, …"""
-        lines = [detail or title, *problems]
-        super().__init__("\n  ".join(lines))
+        super().__init__(reason)
 
 
 class NoServerError(ClientError):

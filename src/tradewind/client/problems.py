@@ -29,13 +29,4 @@ def check(answer: httpx.Response) -> httpx.Response:
     if (remedy := _REMEDIES.get(answer.status_code)) is not None:
         detail = f"{detail or title}; {remedy}"
     kind = str(body.get("type") or "").rpartition("/")[2]
-    problems = [_problem(each) for each in body.get("problems") or () if isinstance(each, dict)]
-    raise RefusedError(answer.status_code, title, detail, kind if kind != "about:blank" else "", problems)
-
-
-def _problem(each: dict[str, object]) -> str:
-    place = str(each.get("place") or "")
-    line = f"line {each['line']}" if each.get("line") else ""
-    where = ", ".join(part for part in (line, place) if part)
-    text = f"{where}: {each.get('reason', '')}" if where else str(each.get("reason", ""))
-    return f"{text} ({each['remedy']})" if each.get("remedy") else text
+    raise RefusedError(answer.status_code, detail or title, kind if kind != "about:blank" else "")

@@ -61,6 +61,9 @@ class Submission(Given):
     workflow: dict[str, Any] | str = Field(
         description="A document of any format that Tradewind reads: as JSON, or its text."
     )
+    file: Line | None = Field(
+        None, description="What to call the document in messages, and the run unless it has a name."
+    )
     files: dict[str, str] = Field(default={}, description="Programs that the document includes, by name.")
     parameters: dict[str, Any] = {}
     tenant: Name | None = Field(None, description="Only for tokens of no tenant; `default` if left out.")

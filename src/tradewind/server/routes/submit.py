@@ -55,6 +55,7 @@ async def submit(
     request: Request,
     tenant: schemas.Name | None = None,
     name: schemas.Line | None = None,
+    file: schemas.Line | None = None,
     priority: Annotated[int | None, Query(ge=-1_000_000, le=1_000_000)] = None,
     deadline: OptionalSpan = None,
     keep_going: bool = False,
@@ -80,6 +81,7 @@ async def submit(
             workflow="",
             tenant=tenant,
             name=name,
+            file=file,
             priority=priority,
             deadline=deadline,
             keep_going=keep_going,
@@ -173,7 +175,8 @@ def _checked(context: Context, given: schemas.Submission, body: bytes, tenant: s
     raw = body
     if given.workflow:
         raw = given.workflow.encode() if isinstance(given.workflow, str) else orjson.dumps(given.workflow)
-    found = load_text(raw, given.name or "workflow", files={each: text.encode() for each, text in given.files.items()})
+    called = given.file or given.name or "workflow"
+    found = load_text(raw, called, files={each: text.encode() for each, text in given.files.items()})
     document = found.content
     if not isinstance(document, Workflow | Program):
         raise Problem(422, f"the document holds {found.kind}, not a workflow", type="/problems/document")
