@@ -17,7 +17,7 @@ from benchmarks.measure import fresh_folder
 from tradewind.core.work import DONE
 from tradewind.live.folder import STORE
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run", "--machines", "machines.yaml"]
+COMMAND = [sys.executable, "-m", "tradewind", "run", "--machines", "machines.yaml"]
 MACHINES = "machines: {here: {slots: 4, limit: 1}}\n"
 FLOW = """name: kills
 steps:

@@ -67,10 +67,9 @@ print(count / seconds)
 
 @contextmanager
 def server(folder: Path, port: int) -> Iterator[str]:
-    start = "from tradewind.cli import main; main()"
     flags = ["--no-auth", "--port", str(port), "--folder", str(folder)]
     rates = {"TRADEWIND_SERVER__RATE": "1000000", "TRADEWIND_SERVER__BURST": "1000000"}
-    with _process([sys.executable, "-c", start, "server", *flags], port, rates) as url:
+    with _process([sys.executable, "-m", "tradewind", "server", *flags], port, rates) as url:
         yield url
 
 

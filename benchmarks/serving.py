@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import httpx
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "tradewind"]
 PATIENCE = 120
 """Seconds until it must be ready."""
 

@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (folder / "machines.yaml").write_text("machines: {here: {slots: 4, cpus: 4, memory: 1GB, limit: 1}}")
     words = ["server", "--port", str(port), "--no-auth", "--folder", str(folder / "kept")]
     process = subprocess.Popen(
-        [sys.executable, "-c", "from tradewind.cli import main; main()", *words, "--machines", "machines.yaml"],
+        [sys.executable, "-m", "tradewind", *words, "--machines", "machines.yaml"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": ""},
         stderr=subprocess.PIPE,

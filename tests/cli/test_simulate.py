@@ -127,7 +127,7 @@ def test_draws_a_picture(diamond: Path, tmp_path: Path, name: str) -> None:
 )
 def test_mistakes_are_told_in_one_line_with_exit_code_2(diamond: Path, arguments: list[str], message: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from tradewind.cli import main; main()", *arguments],
+        [sys.executable, "-m", "tradewind", *arguments],
         cwd=diamond.parent,
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tradewind.cli import COMMANDS, application
 from tradewind.cli.summary import amount
 
-TRADEWIND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
+TRADEWIND = [sys.executable, "-m", "tradewind"]
 MACHINES = "machines: {small: {price: 1, cpus: 2, memory: 4GB, limit: 2}}"
 LATER_GPU = "steps:\n  a: {run: 'true'}\n  b:\n    run: 'true'\n    needs: [a]\n    gpus: 1\n"
 

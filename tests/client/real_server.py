@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "tradewind"]
 TOKEN = re.compile(r"tw_\w[\w-]+")
 
 

@@ -19,7 +19,7 @@ from tradewind.live.folder import BusyError, alone_in
 from tradewind.live.leading import NAME
 from tradewind.model.units import SECOND
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "tradewind"]
 SLOW = "name: slow\nsteps: {each: {for_each: '{{ range(400) }}', run: 'echo {{ item }}; sleep 0.1'}}\n"
 
 

@@ -22,7 +22,7 @@ from tradewind.model.units import SECOND
 from tradewind.pictures.lanes import Bar, Lane
 
 SMALL = Reduced(replace(STATIC, chains=32), 1_000)
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "reproduce", "steep", "--quick"]
+COMMAND = [sys.executable, "-m", "tradewind", "reproduce", "steep", "--quick"]
 
 
 def test_chains_sleep_as_long_as_they_would_run_divided_by_the_pace() -> None:

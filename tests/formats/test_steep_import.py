@@ -274,7 +274,7 @@ def test_a_steep_workflow_runs_for_real(tmp_path: Path) -> None:
         path.write_text(text)
         path.chmod(0o755)
     (tmp_path / "machines.yaml").write_text("machines: {here: {capabilities: [disk], limit: 1, slots: 2}}")
-    command = [sys.executable, "-c", "from tradewind.cli import main; main()", "run", "flow.yaml", "--json"]
+    command = [sys.executable, "-m", "tradewind", "run", "flow.yaml", "--json"]
     done = subprocess.run(
         [*command, "--machines", "machines.yaml", "--services", "my-services.yaml", "macros.yaml"],
         cwd=tmp_path,

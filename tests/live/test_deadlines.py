@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "deadlines" / "stream.py"
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-m", "tradewind", "run"]
 
 
 def example() -> ModuleType:

@@ -16,7 +16,7 @@ from tradewind.model.workflow import Task, Workflow
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "wfinstances"
 MACHINES = (MachineType("a", amounts=amounts_of({"cpus": 2})), MachineType("b", amounts=amounts_of({"cpus": 4})))
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-m", "tradewind", "run"]
 
 
 def trace() -> Workflow:

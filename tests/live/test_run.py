@@ -13,7 +13,7 @@ import pytest
 
 from tradewind.live.store.open import open_store
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-m", "tradewind", "run"]
 
 
 def run(folder: Path, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:

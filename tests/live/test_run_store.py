@@ -19,7 +19,7 @@ from tradewind.model.units import MINUTE
 sys.path.insert(0, str(Path(__file__).parent / "store"))
 from store_places import ended_server, new_database  # noqa: F401
 
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "tradewind"]
 FLOW = "steps: {each: {for_each: [1, 2, 3], run: 'echo {{ item }} >> ../../../../marks; sleep 0.1', cpus: 1}}"
 SLOW = "steps: {each: {for_each: [1, 2, 3, 4, 5, 6], run: 'echo {{ item }} >> ../../../../marks; sleep 1', cpus: 1}}"
 

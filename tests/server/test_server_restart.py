@@ -20,8 +20,7 @@ class Process:
 
     def __init__(self, folder: Path) -> None:
         self.said = folder / f"said-{len(list(folder.glob('said-*')))}"
-        start = "from tradewind.cli import main; main()"
-        command = [sys.executable, "-c", start, "server", "--no-auth", "--port", "0", "--folder", str(folder)]
+        command = [sys.executable, "-m", "tradewind", "server", "--no-auth", "--port", "0", "--folder", str(folder)]
         with self.said.open("w") as out:
             self.process = subprocess.Popen(
                 command, stderr=out, stdout=out, cwd=folder, env=os.environ | {"TRADEWIND_SERVER__HEARTBEAT": "0.2"}

@@ -99,8 +99,8 @@ def worker(url: str, token: Path, *more: str, slots: int = 2, most: int = 4) -> 
 def start_worker(url: str, token: Path, *more: str, slots: int = 2, most: int = 4) -> "subprocess.Popen[bytes]":
     arguments = [
         sys.executable,
-        "-c",
-        "from tradewind.cli import main; main()",
+        "-m",
+        "tradewind",
         "worker",
         "--server",
         url,

@@ -25,7 +25,7 @@ def test_the_divisible_step_of_the_page_on_workflows_runs(tmp_path: Path) -> Non
     (workflow,) = re.findall(r"```yaml\n(# price.yaml\n.*?)```", section, re.DOTALL)
     (tmp_path / "pricing.py").write_text(program)
     (tmp_path / "price.yaml").write_text(workflow)
-    command = [sys.executable, "-c", "from tradewind.cli import main; main()", "run", "price.yaml"]
+    command = [sys.executable, "-m", "tradewind", "run", "price.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (out,) = tmp_path.glob(".tradewind/runs/*/report.*/out")

@@ -51,7 +51,7 @@ outputs: {{text: "{{{{ show.text }}}}"}}
 
 
 def tradewind(folder: Path, *words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", "from tradewind.cli import main; main()", *words]
+    command = [sys.executable, "-m", "tradewind", *words]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

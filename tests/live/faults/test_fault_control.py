@@ -14,7 +14,7 @@ from faults_rig import Story, is_gone, names, once, wait
 from tradewind.live.store.open import open_store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-m", "tradewind", "run"]
 STUBBORN = "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP; sleep 100; sleep 100' &); sleep 100; sleep 100"
 
 

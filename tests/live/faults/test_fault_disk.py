@@ -17,7 +17,7 @@ from tradewind.live.store.errors import StoreUnavailableError
 from tradewind.model.units import SECOND
 
 GO = "echo up; while ! test -e {0}/go; do sleep 0.02; done"
-COMMAND = [sys.executable, "-c", "from tradewind.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-m", "tradewind", "run"]
 
 
 def _mount(folder: Path, *options: str) -> None:

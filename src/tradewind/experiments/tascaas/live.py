@@ -32,7 +32,6 @@ ITERATIONS = 1_000_000
 KILLS = 6
 PATIENCE = 240.0
 STEPS = 2
-_CLI = "from tradewind.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,16 @@ def site(client: httpx.Client, folder: Path, name: str, size: tuple[int, float])
     token.write_text(client.post("/api/v1/site-tokens", json={"site": name}).json()["token"])
     program = ["env", f"TASCAAS_SPEED={speed / FACTOR}", "TASCAAS_SPREAD=0.15", sys.executable, "-m"]
     options = ["--slots", str(slots), "--max-slots", str(slots), "--folder", str(folder / name), "--grace", "2"]
-    command = [sys.executable, "-c", _CLI, "worker", "--server", str(client.base_url), "--token-file", str(token)]
+    command = [
+        sys.executable,
+        "-m",
+        "tradewind",
+        "worker",
+        "--server",
+        str(client.base_url),
+        "--token-file",
+        str(token),
+    ]
     command += [*options, "--", *program, "tradewind.experiments.tascaas.program"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603
     try:
