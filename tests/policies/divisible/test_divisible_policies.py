@@ -1,7 +1,6 @@
 """Balancers, the partitioning rule and the scaling hint, by hand and against brute force."""
 
 from dataclasses import dataclass, replace
-from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from tradewind.model.units import SECOND, Duration
 from tradewind.policies.divisible import partitioning, scaling, speed
 from tradewind.policies.divisible.original import Original
-from tradewind.policies.divisible.protocol import SPEED, eta, mean_speed, remaining
+from tradewind.policies.divisible.protocol import MEAN, SPEED, eta, mean_speed, remaining, typical_speed
 from tradewind.policies.divisible.registry import BALANCERS
 from tradewind.policies.divisible.ruper import Ruper, report_interval
 from tradewind.policies.divisible.scaling import Load, Need, Reach
@@ -36,6 +35,7 @@ class AJob:
     since: int = 0
     weights: tuple[int, ...] = ()
     made: int = 0
+    rated: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,13 @@ def test_others_are_taken_to_have_gone_on_since_they_reported() -> None:
     assert eta(AJob(iterations=5, computed=5, unassigned=0), 0) == 0
 
 
+def test_the_typical_speed_is_that_on_a_mean_slot_by_all_that_were_measured() -> None:
+    slow = MEAN * 2 // 3
+    assert typical_speed(job_of(80, rated=slow)) == pytest.approx(120 * SPEED)
+    assert typical_speed(job_of(80, silent=120 * SPEED, rated=slow + MEAN)) == pytest.approx(120 * SPEED)
+    assert typical_speed(AJob(live=1)) == 0
+
+
 def test_a_partition_without_a_measure_starts_small_or_at_the_mean() -> None:
     assert Ruper().share(AJob(live=1), APart(reports=0), 0) == 50_000
     assert Ruper().share(replace(job_of(100), live=2), APart(reports=0), 0) == 20_000
@@ -150,46 +157,6 @@ def test_reports_come_sooner_while_the_speed_moves() -> None:
     assert report_interval(job, part(1, interval=100 * SECOND), 0.0, 10 * SECOND) == 120 * SECOND
     assert report_interval(job, part(1, interval=120 * SECOND), 0.0, 10 * SECOND) == 125 * SECOND
     assert report_interval(job, part(1, interval=11 * SECOND), 1.0, 10 * SECOND) == 10 * SECOND
-
-
-# Who lets partitions go
-
-
-def test_a_job_is_pressed_when_it_soon_needs_all_partitions_that_it_may_have() -> None:
-    job = job_of(100)  # 500 s with twenty; 1,860 s are aimed at
-    assert partitioning.pressure(job, 0) == pytest.approx(500 / 1_860)
-    assert partitioning.pressure(replace(job, since=-1_200 * SECOND), 0) == pytest.approx(500 / 660)
-    assert Ruper().is_pressed(replace(job, since=-1_200 * SECOND), 0)
-    assert not Ruper().is_pressed(replace(job, since=-1_100 * SECOND), 0)
-    assert partitioning.pressure(replace(job, since=-2_000 * SECOND), 0) == inf
-    assert partitioning.pressure(replace(job, target=None), 0) == 0
-    for make in (Original, Static):
-        assert not make().is_pressed(replace(job, since=-1_200 * SECOND), 0)
-
-
-def test_a_job_that_nobody_has_measured_is_pressed_after_a_while() -> None:
-    assert not Ruper().is_pressed(AJob(since=-500 * SECOND), 0)
-    assert Ruper().is_pressed(AJob(since=-600 * SECOND), 0)
-
-
-@pytest.mark.parametrize(
-    ("own", "since", "for_now", "for_good"),
-    [(100, 0, True, True), (300, 0, True, False), (300, -1_300, False, False), (100, -1_800, False, False)],
-)
-def test_a_partition_is_spared_for_good_or_until_the_job_can_catch_up(
-    own: int, since: int, *, for_now: bool, for_good: bool
-) -> None:
-    job = job_of(100, 300, computed=700_000, unassigned=300_000, since=since * SECOND)
-    assert Ruper().can_spare(job, part(own), 0, for_good=False) == for_now
-    assert Ruper().can_spare(job, part(own), 0, for_good=True) == for_good
-    for make in (Original, Static):
-        assert not make().can_spare(job, part(own), 0, for_good=True)
-
-
-def test_a_pressed_job_lets_nothing_go_for_a_while() -> None:
-    job = job_of(100, 100, 100, 100, computed=300_000, unassigned=700_000, maximum=4)  # 1,750 of 1,860 s
-    assert not Ruper().can_spare(job, part(100), 0, for_good=False)
-    assert Ruper().can_spare(replace(job, maximum=20), part(100), 0, for_good=False)
 
 
 # How many partitions

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from tradewind.core.divisible import beat, jobs, partitions, sites
+from tradewind.core.divisible import beat, jobs, partitions, sites, urgency
 from tradewind.core.divisible.book import MemoryBook
 from tradewind.core.divisible.partitions import Given
 from tradewind.core.divisible.records import Job, Partition, Spec
 from tradewind.core.divisible.settings import Settings
 from tradewind.core.divisible.turn import Turn
 from tradewind.model.units import MINUTE, SECOND, Time
+from tradewind.policies.divisible.protocol import MEAN, SPEED
 from tradewind.sim.divisible.driver import lateness, simulate
 from tradewind.sim.divisible.world import SitePlan, World
 
@@ -102,3 +103,70 @@ def test_nobody_makes_way_for(short: dict[str, object]) -> None:
 def test_another_tenant_with_a_smaller_share_gets_a_slot() -> None:
     world = Full(tenant="poor")
     assert world.report(world.partitions[0]) == "end"
+
+
+def test_one_that_is_due_after_all_that_are_planned_for_makes_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urgency, "PLANNED", 1)
+    world = Full()
+    assert [row.job for row in world.turn().pulse.wanted] == [1]
+    assert [world.report(partition) for partition in world.partitions] == ["end", "go"]
+
+
+def test_a_job_that_keeps_its_slots_makes_way_for_nobody() -> None:
+    world = Full()
+    world.job.spec = world.job.spec._replace(balancer="ruper-original")
+    assert [world.report(partition) for partition in world.partitions] == ["go", "go"]
+
+
+def measured(book: MemoryBook, id: str, spec: Spec, *, live: int) -> Job:
+    """A job whose partitions each do 10 iterations a second, on mean slots."""
+    job = jobs.submit(Turn(book, Settings(), 0), id, spec)
+    job.live = job.measured = job.made = live
+    job.speeds = live * 10 * SPEED
+    job.rated = live * MEAN
+    job.queued = 0
+    book.put_job(job)
+    return job
+
+
+def test_a_plan_by_hand() -> None:
+    """Four slots and a thousand seconds, 960 of which count; a job that has three of them, and one that just came.
+
+    The first needs 960 s of one slot, the second 1,920 s: one and two slots from now on, if both are due then.
+    """
+    book = MemoryBook()
+    turn = Turn(book, Settings(), 0)
+    sites.register(turn, "a", 4, 4)
+    spec = Spec(9_600, target=1_000 * SECOND, maximum=4)
+    first = measured(book, "first", spec, live=3)
+    second = measured(book, "second", spec._replace(iterations=19_200), live=1)
+    for job in (first, second):
+        book._live.update({(job.number, number): None for number in range(job.live)})  # type: ignore[misc]
+    second.queued = 1
+    book.put_job(second)
+    urgency.note(turn)
+    assert [(row.job, row.need, row.goal, row.has) for row in turn.pulse.wanted] == [(1, 2, 2, 1), (0, 1, 2, 3)]
+
+
+def test_the_plan_asks_for_partitions_of_a_job_that_nobody_speaks_for() -> None:
+    world = Full()
+    job = world.book.jobs[1]
+    job.rated, job.silent, job.queued = MEAN, SPEED, 1  # one iteration a second: 1,000 s are left of 600
+    world.book.put_job(job)
+    beat.beat(world.turn())
+    assert job.queued == 2
+    assert world.book.pulse().wanted[0].need == 2  # type: ignore[union-attr]
+
+
+def test_partitions_are_rated_by_how_fast_slots_of_their_site_were() -> None:
+    world = Full()
+    assert world.partitions[0].rating == MEAN
+    slow = sites.register(world.turn(), "slow", 2, 2)
+    fast = sites.known(world.turn(), "a")
+    for _ in range(60):
+        sites.rate(fast, 2 * MEAN)
+        sites.rate(slow, MEAN)
+    beat.beat(world.turn())
+    [(job, partition)] = sites.fetch(world.turn(), slow, "2", ["z"])
+    assert job.id == "short"
+    assert partition.rating == pytest.approx(MEAN * 2 / 3, rel=0.01)

@@ -83,6 +83,9 @@ class Book(Protocol):
     def waiting(self, limit: int) -> Sequence[Job]:
         """Jobs that have partitions waiting, due first."""
 
+    def busy(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions that live or wait, due first."""
+
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait, over all jobs."""
 
@@ -215,6 +218,11 @@ class MemoryBook:
     def waiting(self, limit: int) -> Sequence[Job]:
         """Jobs that have partitions waiting."""
         return sorted(self._waiting.values(), key=lambda job: (job.due, job.number))[:limit]
+
+    def busy(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions that live or wait."""
+        numbers = {job for job, _ in self._live} | set(self._waiting)
+        return sorted((self.jobs[number] for number in numbers), key=lambda job: (job.due, job.number))[:limit]
 
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait."""

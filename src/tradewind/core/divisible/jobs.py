@@ -133,11 +133,6 @@ def lateness(job: Job, now: Time) -> Duration:
     return max(0, now + _time_left(job, now) - (job.since + job.target))
 
 
-def is_short(job: Job, now: Time, part: float) -> bool:
-    """Whether a job will need more than a part of its target, as things are."""
-    return job.target is not None and now + _time_left(job, now) > job.since + round(part * job.target)
-
-
 def _time_left(job: Job, now: Time) -> Duration:
     """What the measured partitions need, if those that are not measured yet are like them; 0: nothing is known."""
     if job.speeds <= 0:

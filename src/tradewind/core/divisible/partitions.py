@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from tradewind.core.divisible import jobs, ledger, urgency
+from tradewind.core.divisible import jobs, ledger, sites, urgency
 from tradewind.core.divisible.errors import Refused, Why
 from tradewind.core.divisible.records import Delivery, Job, Partition, Range
 from tradewind.core.divisible.turn import Turn
 from tradewind.model.units import Duration
-from tradewind.policies.divisible.protocol import eta, mean_speed
+from tradewind.policies.divisible.protocol import MEAN, eta, typical_speed
 from tradewind.policies.divisible.speed import moved
 
 Next: TypeAlias = Literal["go", "wait", "end"]
@@ -66,7 +66,7 @@ def start(turn: Turn, job: Job, partition: Partition) -> Answer:
                 job.due = turn.now + job.spec.target
         job.state = "running"
         balancer = turn.balancer(job)
-        partition.interval = balancer.interval(job, None, 0.0)
+        partition.interval = urgency.hurried(turn, balancer.interval(job, None, 0.0))
         ledger.hold(turn, job, partition, balancer.share(job, partition, turn.now))
         _renew(turn, partition)
         _put(turn, job, partition)
@@ -94,13 +94,15 @@ def report(
         if done > partition.told or partition.left > 0:  # one that waited has no speed
             speed = balancer.measure(before, done - partition.told, elapsed - partition.elapsed)
             partition.reports += 1
-            partition.interval = balancer.interval(job, partition, moved(before, speed))
+            partition.interval = urgency.hurried(turn, balancer.interval(job, partition, moved(before, speed)))
+        if before.value <= 0 < speed.value:
+            job.rated += partition.rating
         ledger.measure(job, partition, speed, turn.now)
         ledger.advance(job, partition, done)
         partition.told = done
         partition.elapsed = elapsed
         jobs.rebalance(turn, job, balancer, partition)
-        is_leaving = urgency.hands_over(turn, job, partition, balancer)
+        is_leaving = urgency.hands_over(turn, job, partition)
         ledger.hold(turn, job, partition, 0 if is_leaving else balancer.share(job, partition, turn.now))
     _renew(turn, partition)
     _put(turn, job, partition)
@@ -182,8 +184,7 @@ def leave(turn: Turn, job: Job, partition: Partition, state: Literal["finished",
     if site is not None:
         site.running = max(0, site.running - 1)
         if partition.speed.value > 0 and job.measured > 1:
-            relative = partition.speed.value * 1_000_000 // max(1, mean_speed(job))
-            site.speed = (site.speed + relative) // 2 if site.speed else relative
+            sites.rate(site, partition.speed.value * MEAN // max(1, typical_speed(job)))
         turn.book.put_site(site)
     tenant = turn.book.tenant(job.spec.tenant)
     tenant.running = max(0, tenant.running - 1)

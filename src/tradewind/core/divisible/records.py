@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from tradewind.model.units import Duration, Time
+from tradewind.policies.divisible.protocol import MEAN
 from tradewind.policies.divisible.scaling import Need
 from tradewind.policies.divisible.speed import Speed
 
@@ -79,6 +80,8 @@ class Job:
     message: str = ""
     reducing: int = -1
     """The partition that reduces the results; -1: none does."""
+    rated: int = 0
+    """Sum over all partitions ever measured of how fast slots of their sites are, in millionths of the mean."""
 
     @property
     def iterations(self) -> int:
@@ -152,6 +155,8 @@ class Partition:
     """Milliseconds from the job's submission to its last report."""
     deliveries: int = 0
     reports: int = 0
+    rating: int = MEAN
+    """How fast slots of its site are, in millionths of the mean, as was known when it was leased."""
 
     @property
     def left(self) -> int:
@@ -180,7 +185,7 @@ class Site:
     hint: int = 0
     """Slots it should have."""
     speed: int = 0
-    """Of its slots relative to others of the same jobs, in millionths; 0: unknown."""
+    """Of its slots relative to a slot anywhere, in millionths; 0: unknown."""
     key: str = ""
     """Of its last fetch, so that a repeated one is recognised."""
     fetched: tuple[tuple[int, int], ...] = ()
@@ -198,15 +203,17 @@ class Tenant:
 
 
 class Wanted(NamedTuple):
-    """Slots that a job about to be late waits for."""
+    """How many slots a job is to have, while somebody waits."""
 
     tenant: str
     priority: int
-    due: Time
-    slots: int
-    job: int = -1
-    is_pressed: bool = False
-    """Whether it cannot wait for jobs that are due before it."""
+    job: int
+    need: int
+    """Fewer, and it could not end in time any more, or another one could not."""
+    goal: int
+    """With its part of those that nobody needs."""
+    has: int
+    """Those that it has, and those that others have been told to leave to it, less those that it leaves."""
 
 
 @dataclass(slots=True)
@@ -226,7 +233,9 @@ class Pulse:
     dispatched: int = 0
     created: int = 0
     wanted: tuple[Wanted, ...] = ()
-    """Slots that jobs about to be late wait for, as of the last beat; those that are pressed first."""
+    """Slots that jobs are to have, as of the last beat, those short of their need first; none: nobody waits."""
+    mean: int = MEAN
+    """Speed of the mean slot, by the speeds of sites, when somebody last waited."""
 
 
 class Delivery(NamedTuple):

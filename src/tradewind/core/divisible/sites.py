@@ -6,9 +6,12 @@ from tradewind.core.divisible import urgency
 from tradewind.core.divisible.errors import Refused
 from tradewind.core.divisible.records import Job, Partition, Site
 from tradewind.core.divisible.turn import Turn
+from tradewind.policies.divisible.protocol import MEAN
 
 MOST = 100_000
 """Slots that a site may have."""
+_WEIGHT = 8
+"""A partition that ends changes what is known of its site's speed by one of so many parts."""
 
 
 def register(turn: Turn, id: str, slots: int, achievable: int, tenants: tuple[str, ...] = ()) -> Site:
@@ -41,6 +44,12 @@ def update(turn: Turn, site: Site, slots: int, achievable: int) -> Site:
 def _check(slots: int, achievable: int) -> None:
     if not 0 <= slots <= achievable <= MOST:
         raise Refused("invalid", f"slots: must be 0 to the achievable {achievable}, and these at most {MOST:,}")
+
+
+def rate(site: Site, speed: int) -> None:
+    """Note how fast a slot of a site was, in millionths of what its job usually has."""
+    known = site.speed or MEAN
+    site.speed = max(1, known + (speed - known) // _WEIGHT)
 
 
 def disconnect(turn: Turn, id: str) -> None:
@@ -82,7 +91,7 @@ def _next(turn: Turn, site: Site, *, reduces: bool) -> Job | None:
     for tenant in sorted(tenants, key=lambda tenant: (tenant.running / tenant.weight, tenant.name)):
         job = turn.book.next_waiting(tenant.name, is_lifo=turn.settings.is_lifo, reduces=reduces)
         if job is not None:
-            return urgency.next_pressed(turn, tenant.name, job.spec.priority) or job
+            return urgency.next_in_need(turn, tenant.name, job.spec.priority) or job
     return None
 
 
@@ -90,6 +99,7 @@ def _lease(turn: Turn, job: Job, site: Site, lease: str) -> Partition:
     until = turn.service_time + turn.settings.start
     interval = turn.balancer(job).interval(job, None, 0.0)
     partition = Partition(job.number, job.made, site.id, lease, turn.now, until, interval)
+    partition.rating = (site.speed or MEAN) * MEAN // turn.pulse.mean
     if job.state == "reducing":
         job.reducing = partition.number
     job.made += 1

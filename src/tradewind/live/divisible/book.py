@@ -207,6 +207,12 @@ class SqlBook:
         rows = self.session.fetch(sql.WAITING, limit=limit)
         return [self._jobs.setdefault(row[0], coding.job_of(row)) for row in rows]
 
+    def busy(self, limit: int) -> Sequence[Job]:
+        """Jobs that have partitions that live or wait."""
+        self._write_jobs()
+        rows = self.session.fetch(sql.BUSY, limit=limit)
+        return [self._jobs.setdefault(row[0], coding.job_of(row)) for row in rows]
+
     def totals(self) -> tuple[int, int]:
         """Partitions that live and that wait."""
         self._write_jobs()

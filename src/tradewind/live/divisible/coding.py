@@ -56,7 +56,7 @@ def partition_row(partition: Partition) -> tuple[Any, ...]:
 def partition_of(row: Any) -> Partition:
     """What a row says."""
     job, number, until, state = row
-    values = dict(zip(_PARTITION, orjson.loads(state), strict=True))
+    values = dict(zip(_PARTITION, orjson.loads(state), strict=False))  # older ones know less
     values["held"] = [(begin, end) for begin, end in values["held"]]
     values["speed"] = Speed(*values["speed"])
     return Partition(job=job, number=number, until=until or 0, **values)

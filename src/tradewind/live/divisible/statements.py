@@ -79,6 +79,9 @@ WAITING_TENANTS = "SELECT DISTINCT tenant FROM divisible_jobs WHERE queued > 0 O
 WAITING = f"{_JOB} WHERE queued > 0 ORDER BY due, number LIMIT :limit"
 """Jobs that have partitions waiting, due first."""
 
+BUSY = f"{_JOB} WHERE live > 0 OR queued > 0 ORDER BY due, number LIMIT :limit"
+"""Jobs that have partitions that live or wait, due first."""
+
 TOTALS = (
     "SELECT CAST(COALESCE(SUM(live), 0) AS BIGINT), CAST(COALESCE(SUM(queued), 0) AS BIGINT)"
     " FROM divisible_jobs WHERE live > 0 OR queued > 0"

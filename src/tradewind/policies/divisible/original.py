@@ -52,11 +52,3 @@ class Original:
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:
         """By the newest partition."""
         return partitioning.original(job, partition, now)
-
-    def can_spare(self, job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:  # noqa: ARG002
-        """A slot is kept until the job ends."""
-        return False
-
-    def is_pressed(self, job: JobView, now: Time) -> bool:  # noqa: ARG002  # never
-        """It waits for its turn."""
-        return False

@@ -6,8 +6,6 @@ where eq. 12 divides by zero. The original asks only when the newest partition r
 twice, and takes the share that is missing of the present number, rounded up.
 """
 
-from math import inf
-
 from tradewind.model.units import SECOND, Duration, Time
 from tradewind.policies.divisible.protocol import FLOOR, SPEED, JobView, PartitionView, eta, mean_speed, remaining
 
@@ -17,13 +15,6 @@ REPORTS = 20
 """About as many reports of a partition in the target time."""
 TOLERANCE = 0.02
 """Part of the time left by which the estimate may exceed it."""
-CATCH_UP = 4
-"""A job that lets a partition go for one that is due earlier must be able to end in time with this many times the
-partitions that it keeps: it can have them once that one has ended."""
-PRESSED = 0.7
-"""A job that needs this part of all partitions it may have cannot wait any longer, whoever is due before it."""
-UNKNOWN = 0.45
-"""Part of its target that a job of which nothing is measured is taken to need with all its partitions."""
 
 
 def ours(job: JobView, now: Time, floor: Duration = FLOOR) -> int:
@@ -42,25 +33,6 @@ def ours(job: JobView, now: Time, floor: Duration = FLOOR) -> int:
         return 0
     short = work * SECOND / left - expected
     return min(room, -int(-short // speed))
-
-
-def can_spare(job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:
-    """Whether a job could still end in time without a partition: with the others alone, or with more of them later."""
-    others = job.speeds - partition.speed.value
-    if job.target is None or partition.speed.value <= 0 or not (for_good or pressure(job, now) < PRESSED):
-        return False
-    left = job.since + round(job.target * AIM) - now
-    return remaining(job, now) * SPEED * SECOND <= (1 if for_good else CATCH_UP) * left * others
-
-
-def pressure(job: JobView, now: Time) -> float:
-    """The part of all partitions it may have that a job needs from now on; above 1 it cannot end in time any more."""
-    if job.target is None:
-        return 0.0
-    left = job.since + AIM * job.target - now
-    speed = mean_speed(job)
-    time = remaining(job, now) * SPEED * SECOND / (job.maximum * speed) if speed > 0 else UNKNOWN * job.target
-    return time / left if left > 0 else inf
 
 
 def original(job: JobView, partition: PartitionView | None, now: Time) -> int:

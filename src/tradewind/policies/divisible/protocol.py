@@ -12,6 +12,8 @@ from tradewind.policies.divisible.speed import Speed
 
 SPEED = 1_000_000
 """One iteration per second."""
+MEAN = 1_000_000
+"""How fast the mean slot of all sites is; what sites are rated by."""
 FLOOR = 10 * SECOND
 """Partitions report no more often than this, but for those that run out of work."""
 
@@ -83,6 +85,10 @@ class JobView(Protocol):
     def made(self) -> int:
         """Partitions handed out so far."""
 
+    @property
+    def rated(self) -> int:
+        """Sum over all partitions ever measured of how fast slots of their sites are, in millionths of the mean."""
+
 
 class PartitionView(Protocol):
     """A partition, read only."""
@@ -131,12 +137,6 @@ class Balancer(Protocol):
     def shares_slots(self) -> bool:
         """Whether slots may change hands between jobs that are balanced so."""
 
-    def can_spare(self, job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:
-        """Whether the job can do without a partition for a while, or for good."""
-
-    def is_pressed(self, job: JobView, now: Time) -> bool:
-        """Whether the job needs slots now, whoever is due before it."""
-
 
 def remaining(job: JobView, now: Time) -> int:
     """Iterations that nobody has done, if partitions have gone on at their speeds since they last reported."""
@@ -147,6 +147,11 @@ def remaining(job: JobView, now: Time) -> int:
 def mean_speed(job: JobView) -> int:
     """Of a measured partition; 0: there is none."""
     return job.speeds // job.measured if job.measured else 0
+
+
+def typical_speed(job: JobView) -> int:
+    """Of a partition on a slot anywhere, by all that were ever measured, wherever they were; 0: none was."""
+    return (job.speeds + job.silent) * MEAN // job.rated if job.rated else 0
 
 
 def eta(job: JobView, now: Time, *, with_silent: bool = False) -> Duration | None:

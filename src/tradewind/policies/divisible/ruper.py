@@ -63,14 +63,6 @@ class Ruper:
         """As many as let the job end in time."""
         return partitioning.ours(job, now, self.floor)
 
-    def can_spare(self, job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:
-        """If it ends in time without it, or could catch up later."""
-        return partitioning.can_spare(job, partition, now, for_good=for_good)
-
-    def is_pressed(self, job: JobView, now: Time) -> bool:
-        """If it will soon need all partitions that it may have."""
-        return partitioning.pressure(job, now) >= partitioning.PRESSED
-
 
 def report_interval(job: JobView, partition: PartitionView | None, moved: float, floor: Duration) -> Duration:
     """RUPER-LB's: between the floor and a sixteenth of the target, so that a dead worker is soon noticed."""

@@ -42,11 +42,3 @@ class Static:
     def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:  # noqa: ARG002  # never
         """None."""
         return 0
-
-    def can_spare(self, job: JobView, partition: PartitionView, now: Time, *, for_good: bool) -> bool:  # noqa: ARG002
-        """A slot is kept until the job ends."""
-        return False
-
-    def is_pressed(self, job: JobView, now: Time) -> bool:  # noqa: ARG002  # never
-        """It waits for its turn."""
-        return False
