@@ -275,8 +275,8 @@ def imprecise_lag(study: Study) -> Claim:
         + "; scs by pattern: "
         + ", ".join(f"{pattern} {percent(share, 1)}" for pattern, share in patterns.items()),
         lag[SCS] < times[SCS] and worst == "growing",
-        "SCS asks for machines two control periods before they are needed, and two standard deviations of the lag are"
-        " 2.6 minutes; whether that is all there is to it has not been tried."
+        "Two standard deviations of the lag are 2.6 minutes, of an hour. What was tried to make it matter changed"
+        " little: see docs/reproduce-scs.md."
         if lag[SCS] >= times[SCS]
         else "",
     )
