@@ -1,7 +1,7 @@
 """Events about runs: they are submitted, grow, and are steered by those who want them."""
 
 from collections.abc import Sequence
-from itertools import count, repeat
+from itertools import repeat
 
 from tradewind.core.transitions import UnitStep
 from tradewind.core.unit_events import UnitEvents
@@ -94,8 +94,8 @@ class RunEvents(UnitEvents):
         self, run: Run, tasks: Sequence[Task], needs: Sequence[Need], parents: Sequence[Sequence[int]]
     ) -> list[Unit]:
         state = self.state
-        first = state.next_unit
-        units = list(map(Unit, count(first), repeat(run), tasks, needs, map(len, parents)))
+        ids = list(range(state.next_unit, state.next_unit + len(tasks)))  # a list, so that each is one object
+        units = list(map(Unit, ids, repeat(run), tasks, needs, map(len, parents)))
         for unit, row in zip(units, parents, strict=True):
             for parent in row:
                 units[parent].adopt(unit)
@@ -107,7 +107,7 @@ class RunEvents(UnitEvents):
             run.units += units
         else:
             run.units = units
-        state.units.update(zip(count(first), units))
+        state.units.update(zip(ids, units, strict=True))
         state.next_unit += len(units)
         return units
 
