@@ -60,7 +60,6 @@ class Site:
         self._command += ["--folder", "work", "--grace", "2", "--", sys.executable, str(server.folder / "program.py")]
         self._pace = server.folder / "pace"
         self._process: subprocess.Popen[bytes] | None = None
-        self._programs: dict[int, psutil.Process] = {}
 
     def revive(self) -> None:
         """Start it, unless it runs."""
@@ -71,12 +70,9 @@ class Site:
 
     def programs(self) -> list[psutil.Process]:
         """Those at work, also for frontends that have died."""
-        if self._process is not None and self._process.poll() is None:
-            with suppress(psutil.NoSuchProcess):
-                for child in psutil.Process(self._process.pid).children(recursive=True):
-                    self._programs.setdefault(child.pid, child)
-        self._programs = {pid: each for pid, each in self._programs.items() if _is_alive(each)}
-        return list(self._programs.values())
+        return [
+            each for each in _running(self._command[-1]) if Path(each.info["cwd"] or "/").is_relative_to(self._folder)
+        ]
 
     def kill_frontend(self) -> int:
         """End the frontend at once; how many processes that are."""
@@ -100,10 +96,9 @@ class Site:
         self.kill_all()
 
 
-def _is_alive(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+def _running(program: str) -> list[psutil.Process]:
+    """The processes that run a program, whosever children they are."""
+    return [each for each in psutil.process_iter(["cmdline", "cwd"]) if (each.info["cmdline"] or [])[1:2] == [program]]
 
 
 def _kill(process: psutil.Process) -> int:
@@ -157,9 +152,8 @@ def killed(kills: int, restarts: int, seed: int = 1) -> dict[str, Any]:
         finally:
             for site in sites:
                 site.stop()
-            for process in psutil.process_iter(["cmdline"]):  # of frontends that died before anybody saw them
-                if str(folder / "program.py") in (process.info["cmdline"] or ()):
-                    _kill(process)
+            for process in _running(str(folder / "program.py")):
+                _kill(process)
     missing, twice = _counted(folder / "store.db", iterations)
     return {
         "iterations": iterations,
