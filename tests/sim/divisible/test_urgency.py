@@ -148,6 +148,32 @@ def test_a_plan_by_hand() -> None:
     assert [(row.job, row.need, row.goal, row.has) for row in turn.pulse.wanted] == [(1, 2, 2, 1), (0, 1, 2, 3)]
 
 
+@pytest.mark.parametrize(
+    ("iterations", "jobs", "asked"),
+    [(9_600, 2, [3, 3]), (490, 2, [0, 6]), (9_600, 1, [0])],
+    ids=["up to its most", "not at its end", "not if it is alone"],
+)
+def test_idle_slots_are_asked_for_by_those_due_first(iterations: int, jobs: int, asked: list[int]) -> None:
+    """Nine slots for all and four of a tenant; two jobs on one each, the second waits for one: six are idle."""
+    book = MemoryBook()
+    turn = Turn(book, Settings(), 0)
+    sites.register(turn, "a", 1, 9)
+    sites.register(turn, "b", 4, 4, ("other",))
+    found = [
+        measured(book, "first", Spec(iterations, target=1_000 * SECOND, maximum=4), live=1),
+        measured(book, "second", Spec(9_600, target=2_000 * SECOND, maximum=20), live=1),
+    ][:jobs]
+    before = [0, 1] if jobs == 2 else [1]
+    for job, queued in zip(found, before, strict=True):
+        book._live[job.number, 0] = None  # type: ignore[assignment]
+        job.queued = queued
+        book.put_job(job)
+    urgency.note(turn)
+    assert [job.queued - queued for job, queued in zip(found, before, strict=True)] == asked
+    urgency.note(turn)
+    assert [job.queued - queued for job, queued in zip(found, before, strict=True)] == asked  # once
+
+
 def test_the_plan_asks_for_partitions_of_a_job_that_nobody_speaks_for() -> None:
     world = Full()
     job = world.book.jobs[1]

@@ -4,10 +4,11 @@ A partition that reports is told to end if its job has more slots than it needs,
 that has fewer; or more than its part of the others, which are given to those due first. Never to a lower priority, and
 to another tenant only if that one has fewer slots for its weight. Slots that are free go to jobs in need first
 (`next_in_need`). A job that cannot end in time any more is planned to end as soon as it can; if not all can, those due
-first do. The original keeps a slot until the job ends.
+first do. Slots that nobody has or waits for are asked for by those due first: what is done early is out of the way of
+jobs that are still to come. The original keeps a slot until the job ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from tradewind.core.divisible import jobs
@@ -60,6 +61,8 @@ def _plan(turn: Turn) -> tuple[Wanted, ...]:
         if needs[job.number] > job.live + job.queued:
             jobs.ask_for(turn, job, needs[job.number] - job.live - job.queued)
             turn.book.put_job(job)
+    if len(known) > 1:
+        _use_idle(turn, active, known, claims)
     rows = []
     for job in found:
         need = needs[job.number]
@@ -67,6 +70,18 @@ def _plan(turn: Turn) -> tuple[Wanted, ...]:
         free -= more
         rows.append(Wanted(job.spec.tenant, job.spec.priority, job.number, need, need + more, job.live))
     return tuple(sorted(rows, key=lambda row: row.has >= row.need))
+
+
+def _use_idle(turn: Turn, active: Sequence[Site], known: Sequence[Job], claims: Mapping[int, Claim]) -> None:
+    """Ask for open slots that nobody has or waits for, as long as each partition has a report interval to do."""
+    idle = sum(site.achievable for site in active if not site.tenants) - sum(turn.book.totals())
+    for job in known:
+        useful = min(job.maximum, int(claims[job.number].work * REPORTS / (job.target or 1)))
+        more = min(idle, useful - job.live - job.queued)
+        if more > 0:
+            jobs.ask_for(turn, job, more)
+            turn.book.put_job(job)
+            idle -= more
 
 
 def _mean_speed(active: Sequence[Site]) -> int:
