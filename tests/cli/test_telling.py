@@ -210,3 +210,10 @@ def test_a_server_says_which_address_is_taken_before_it_makes_anything(here: Pat
         refused.stderr == f"error: cannot listen on 127.0.0.1:{port}: address already in use; see --host and --port\n"
     )
     assert not (here / ".tradewind").exists()
+
+
+def test_odd_words_of_a_failed_command_do_not_change_how_it_ends(here: Path) -> None:
+    (here / "flow.yaml").write_text(f"steps: {{a: {{run: 'echo {'a' * 300}; exit 1'}}}}\n")
+    done = in_a_process("run", "flow.yaml")
+    assert done.returncode == 1
+    assert "its files are in" in done.stderr

@@ -257,6 +257,8 @@ def test_programs_that_lie_beside_the_workflow_are_found(tmp_path: Path) -> None
         ("python x.py > all", ["/bin/sh", "-c", "python x.py > all"]),
         ("a\nb", ["/bin/sh", "-c", "a\nb"]),
         ("echo $N", ["/bin/sh", "-c", "echo $N"]),
+        (". ./env.sh", ["/bin/sh", "-c", ". ./env.sh"]),
+        ("exec -a name x", ["/bin/sh", "-c", "exec -a name x"]),
         ("", ["/bin/sh", "-c", ""]),
     ],
 )
@@ -268,5 +270,22 @@ def test_words_that_name_files_are_whole_paths(tmp_path: Path) -> None:
     (tmp_path / "x.py").touch()
     found = located(["python", "x.py", "/x.py", "y.py", ".", "x" * 5000], [tmp_path / "none", tmp_path])
     assert found == ["python", str(tmp_path / "x.py"), "/x.py", "y.py", ".", "x" * 5000]
-    assert at_home("python x.py", [tmp_path]) == f"exec python {tmp_path}/x.py\n"
     assert at_home("cat < x.py", [tmp_path]) == "cat < x.py"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("python x.py y.py", "python HOME/x.py y.py"),
+        ("python -u x.py", "python -u HOME/x.py"),
+        ("/bin/sh x.py", "/bin/sh HOME/x.py"),
+        ("./y.py x.py", "HOME/y.py x.py"),
+        ("y.py x.py --out=y.py", "y.py HOME/x.py --out=y.py"),
+        ("python none.py x.py", "python none.py x.py"),
+        ("date", "date"),
+    ],
+)
+def test_only_the_program_of_a_plain_command_is_looked_for(tmp_path: Path, text: str, words: str) -> None:
+    for name in ("x.py", "y.py"):
+        (tmp_path / name).touch()
+    assert at_home(text, [tmp_path]) == f"exec {words.replace('HOME', str(tmp_path))}\n"

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,8 +227,10 @@ def _plain(result: Result) -> list[dict[str, Any]]:
 def _astray(failure: Failure, home: Path) -> Iterator[str]:
     """Files beside the workflow that a command seems to have looked for in vain: it ran in another folder."""
     folder = Path(failure.folder)
-    for script in (*folder.glob("command.sh"), *folder.glob("*/command.sh")):
-        for word in dict.fromkeys(script.read_text().split()):
+    scripts = (*folder.glob("command.sh"), *folder.glob("*/command.sh"))
+    words = dict.fromkeys(word for script in scripts for word in script.read_text(errors="replace").split())
+    for word in words:
+        with suppress(OSError, ValueError):
             if word in failure.report.tail and not Path(word).is_absolute() and (home / word).is_file():
                 yield word
 

@@ -35,10 +35,9 @@ def watch(
     """
     with opened(Where(server, profile, folder)) as backend:
         if events:
+            warn_if_interrupted(backend.run(run))
             _show_events(backend, run, as_json=json)
             raise typer.Exit(exit_code(backend.run(run)))
-        if not json:
-            warn_if_interrupted(backend.run(run))
         raise typer.Exit(follow(backend, run, as_json=json))
 
 
@@ -46,8 +45,11 @@ def follow(backend: Backend, run: str, *, as_json: bool = False) -> int:
     """Show how a run gets on; the exit code once it has ended."""
     is_terminal = sys.stderr.isatty()
     last: Plain = {}
-    before = ""
+    before = status = ""
     for last in backend.follow(run):
+        if last["status"] != status:
+            warn_if_interrupted(last)
+            status = last["status"]
         if as_json:
             typer.echo(orjson.dumps(last).decode())
         elif is_terminal:

@@ -1,5 +1,6 @@
 """A submission as a request: the document as it stands in its file, with the files that it includes."""
 
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from tradewind.client.errors import ClientError
 
 _GZIP = b"\x1f\x8b"
 _INCLUDE = "include"
+_LONGEST = 200
+"""Characters of a name that servers take."""
 
 
 def request(submission: Submission) -> dict[str, Any]:
@@ -40,7 +43,7 @@ def request(submission: Submission) -> dict[str, Any]:
 def _options(submission: Submission) -> dict[str, Any]:
     return {
         "name": submission.name,
-        "file": submission.file.name,
+        "file": re.sub(r"[\x00-\x1f\x7f]", "?", submission.file.name)[-_LONGEST:],
         "priority": submission.priority,
         "deadline": submission.deadline,
         "tenant": submission.tenant,

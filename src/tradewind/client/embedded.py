@@ -89,8 +89,9 @@ class Embedded:
         """The outputs of a program that is done, by name."""
         from tradewind.live.results import results_of  # noqa: PLC0415 - slow
 
-        detail = self.detail(run)
-        return results_of(detail, self.folder / RUNS / detail.run.id)
+        id = self._head(run).id
+        whole = self._pages.whole(id)
+        return None if whole is None else results_of(whole, lambda: self.detail(id).units, self.folder / RUNS / id)
 
     def detail(self, id: str) -> RunDetail:
         """All rows of a run."""

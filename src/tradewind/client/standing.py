@@ -28,15 +28,19 @@ class Standing:
 
     def shown(self, heads: Sequence[Head]) -> list[Plain]:
         """Runs as people see them; one that nobody works on with the command that goes on with it."""
-        counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
         is_attended = all(head.ended is not None for head in heads) or self.is_attended()
+        if not is_attended:  # some may have ended since they were read, and who saw to them be gone for that
+            latest = self._pages.heads([head.number for head in heads])
+            heads = [latest.get(head.number, head) for head in heads]
+        counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
         shown = []
         for head in heads:
             run = plain_run(head, counts[head.number], self._predicted(head))
-            if head.ended is None and not is_attended:
-                run |= {"status": "interrupted", "remedy": self._remedy()}
-            if head.ended is None and head.number in suspended:
-                run["status"] = "suspended"
+            if head.ended is None:
+                if not is_attended:
+                    run |= {"status": "interrupted", "remedy": self._remedy()}
+                if head.number in suspended:
+                    run["status"] = "suspended"
             shown.append(run)
         return shown
 

@@ -89,6 +89,8 @@ def is_worked_in(folder: Path) -> bool:
             return not _locks(file, fcntl.LOCK_SH)
     except FileNotFoundError:
         return False
+    except OSError:  # nobody can lock here, so nobody can tell
+        return True
 
 
 def _locks(file: IO[str], how: int) -> bool:

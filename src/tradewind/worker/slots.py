@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tradewind.live.divisible.words import HOMES
+
 _BROKEN = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL})
 """Signals by which a program shows that it is broken; others come from outside."""
 
@@ -66,6 +68,7 @@ def begin(
     }
     if home is not None:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
+        environment[HOMES] = str(home)
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(  # noqa: S603  that is what a worker is for
             command,

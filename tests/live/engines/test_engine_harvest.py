@@ -264,7 +264,7 @@ def _size(records: list[Record]) -> int:
     return [dict(record.amounts)["cpus"] for record in records if isinstance(record, MachineResized)][-1]
 
 
-async def _until(condition: Callable[[], bool], patience: float = 30.0) -> None:
+async def _until(condition: Callable[[], bool], patience: float = 120.0) -> None:
     ends = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < ends, "it did not come to pass"

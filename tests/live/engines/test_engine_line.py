@@ -14,6 +14,7 @@ from tradewind.live.worker.folders import Folders
 from tradewind.live.worker.line import ENOUGH, LONGEST_HOLD, NEAR, PATIENCE, Line
 from tradewind.live.worker.wire import PackedCall, PackedOrder
 from tradewind.live.worker.worker import Worker
+from tradewind.model.action import Output
 
 
 @dataclass(slots=True)
@@ -99,6 +100,13 @@ def test_what_is_in_the_way_of_preparing_is_met_when_it_begins(rig: Rig, machine
     broke = rig.expect(Broke)
     assert broke[:2] == (second.unit, 1)
     assert "surrogates not allowed" in broke.reason
+
+
+def test_what_cannot_even_be_looked_at_breaks_one_attempt_and_not_the_worker(rig: Rig, machine: int) -> None:
+    first = rig.start(machine, shell("sleep 0.1"))
+    second = rig.start(machine, shell("true", outputs={"o": Output("d\0/x")}), most=1)
+    assert rig.expect(Done).unit == first.unit
+    assert rig.expect(Broke)[:2] == (second.unit, 1)
 
 
 def test_ends_are_told_together_while_the_line_is_long() -> None:

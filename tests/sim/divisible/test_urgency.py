@@ -7,7 +7,7 @@ import pytest
 from tradewind.core.divisible import beat, jobs, partitions, sites, urgency
 from tradewind.core.divisible.book import MemoryBook
 from tradewind.core.divisible.partitions import Given
-from tradewind.core.divisible.records import Job, Partition, Spec
+from tradewind.core.divisible.records import Job, Partition, Spec, Wanted
 from tradewind.core.divisible.settings import Settings
 from tradewind.core.divisible.turn import Turn
 from tradewind.model.units import MINUTE, SECOND, Time
@@ -196,3 +196,16 @@ def test_partitions_are_rated_by_how_fast_slots_of_their_site_were() -> None:
     [(job, partition)] = sites.fetch(world.turn(), slow, "2", ["z"])
     assert job.id == "short"
     assert partition.rating == pytest.approx(MEAN * 2 / 3, rel=0.01)
+
+
+def test_a_result_to_be_reduced_is_in_need_only_for_sites_that_reduce() -> None:
+    full = Full()
+    turn = full.turn()
+    job = turn.book.job(1)
+    assert job is not None
+    job.state, job.queued, job.live = "reducing", 1, 0
+    turn.book.put_job(job)
+    turn.pulse.wanted = (Wanted(job.spec.tenant, job.spec.priority, job.number, 1, 1, 0),)
+    tenant, priority = job.spec.tenant, job.spec.priority
+    assert urgency.next_in_need(turn, tenant, priority, reduces=False) is None
+    assert urgency.next_in_need(turn, tenant, priority, reduces=True) is job

@@ -91,7 +91,7 @@ def _next(turn: Turn, site: Site, *, reduces: bool) -> Job | None:
     for tenant in sorted(tenants, key=lambda tenant: (tenant.running / tenant.weight, tenant.name)):
         job = turn.book.next_waiting(tenant.name, is_lifo=turn.settings.is_lifo, reduces=reduces)
         if job is not None:
-            return urgency.next_in_need(turn, tenant.name, job.spec.priority) or job
+            return urgency.next_in_need(turn, tenant.name, job.spec.priority, reduces=reduces) or job
     return None
 
 

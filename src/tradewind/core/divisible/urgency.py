@@ -100,12 +100,15 @@ def _claim(turn: Turn, job: Job) -> Claim:
     return Claim(work, max(left, work / job.maximum), job.maximum)
 
 
-def next_in_need(turn: Turn, tenant: str, priority: int) -> Job | None:
-    """The job of a tenant that waits for a slot it is to have, of this priority or a higher one."""
+def next_in_need(turn: Turn, tenant: str, priority: int, *, reduces: bool) -> Job | None:
+    """The job of a tenant that waits for a slot it is to have, of this priority or a higher one.
+
+    One that is to be reduced only for who `reduces`.
+    """
     for row in turn.pulse.wanted:
         if row.tenant == tenant and row.priority >= priority and row.goal > 0:
             job = turn.book.job(row.job)
-            if job is not None and job.queued and job.live < row.goal:
+            if job is not None and job.queued and job.live < row.goal and (reduces or job.state != "reducing"):
                 return job
     return None
 

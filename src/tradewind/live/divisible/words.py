@@ -1,8 +1,8 @@
-"""Commands of divisible jobs as words, and the files that words name.
+"""Commands of divisible jobs as words, and where their programs are.
 
-A partition runs in a folder of its own. So that `python program.py` finds its program there, a word that names a file
-of the folder where the workflow lies, or where the worker of a site was started, stands for that file. That is done
-for plain commands only: what a shell makes of anything else is for the shell to say.
+A partition runs in a folder of its own. So that `python program.py` finds its program there, that word stands for the
+file in the folder where the workflow lies, or where the worker of a site was started. That is done for plain commands
+only: what a shell makes of anything else is for the shell to say.
 """
 
 import os
@@ -12,37 +12,52 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SHELL = "/bin/sh"
+HOMES = "TRADEWIND_HOMES"
+"""The variable with the folders in which programs are looked for."""
 _IS_PLAIN = re.compile(r"[\w./,:@%+= -]+", re.ASCII).fullmatch
+_BUILT_IN = frozenset((".", ":", "cd", "command", "eval", "exit", "export", "set", "source", "trap", "ulimit", "umask"))
+"""Words that only a shell knows, and with which a command may begin."""
 
 
 def words_of(text: str) -> list[str]:
     """A command: its words where it is plain, else a shell with all of it."""
     words = text.strip().removeprefix("exec ").split()
-    is_plain = bool(words) and _IS_PLAIN(text.strip()) and "=" not in words[0]
-    return words if is_plain else [SHELL, "-c", text]
+    is_plain = bool(words) and _IS_PLAIN(text.strip()) and not words[0].startswith("-") and "=" not in words[0]
+    return words if is_plain and words[0] not in _BUILT_IN else [SHELL, "-c", text]
 
 
-def at_home(text: str, homes: Sequence[Path]) -> str:
-    """A command for a shell, in which words that name a file of one of the folders are whole paths, if it is plain."""
+def at_home(text: str, folders: Sequence[Path]) -> str:
+    """A command for a shell; if it is plain, with the whole path of its program, if one of the folders has it."""
     words = words_of(text)
-    return text if words[0] == SHELL else f"exec {shlex.join(located(words, homes))}\n"
+    if words[:2] == [SHELL, "-c"]:
+        return text
+    place = _place_of_program(words)
+    words[place : place + 1] = located(words[place : place + 1], folders)
+    return f"exec {shlex.join(words)}\n"
 
 
-def located(words: Iterable[str], homes: Sequence[Path]) -> list[str]:
+def located(words: Iterable[str], folders: Sequence[Path]) -> list[str]:
     """Words in which those that name a file of one of the folders are whole paths."""
-    return [_located(word, homes) for word in words]
+    return [_located(word, folders) for word in words]
 
 
 def homes() -> list[Path]:
-    """Where this process finds modules first: there its files are, too."""
-    return [Path(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    """The folders in which this process looks for programs."""
+    return [Path(each) for each in os.environ.get(HOMES, "").split(os.pathsep) if each]
 
 
-def _located(word: str, homes: Sequence[Path]) -> str:
-    for home in homes if not word.startswith("/") else ():
+def _place_of_program(words: Sequence[str]) -> int:
+    """Of the first word, if that is a path from somewhere; else of the first one after it that is no option."""
+    if "/" in words[0] and not words[0].startswith("/"):
+        return 0
+    return next((place for place, word in enumerate(words) if place and not word.startswith("-")), len(words))
+
+
+def _located(word: str, folders: Sequence[Path]) -> str:
+    for folder in folders if not word.startswith("/") else ():
         try:
-            if (home / word).is_file():
-                return str(home / word)
+            if (folder / word).is_file():
+                return str(folder / word)
         except (OSError, ValueError):
             return word
     return word

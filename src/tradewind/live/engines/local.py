@@ -75,7 +75,7 @@ class LocalEngine:
         root.mkdir(parents=True, exist_ok=True)
         self._root = str(root.resolve())
         self._listener = listener
-        self._settings = Settings(grace, flood, pause, self._root, [*path, *python_path()], room)
+        self._settings = Settings(grace, flood, pause, self._root, [*path, *python_path()], [*path], room)
         self._beat_every = silence / BEATS
         self._chance = random.Random(seed)
         self._loop = asyncio.get_running_loop()

@@ -86,7 +86,7 @@ class Attempt:
         """Do before its turn what a lone command needs; whatever is in the way will be met again when it begins."""
         calls = self.order.calls
         if len(calls) == 1 and calls[0].kind != "function":
-            with suppress(OSError, Failure):
+            with suppress(Exception):
                 self._make_folder()
                 self._ready = self._prepare(calls[0], self.order.folder)
 
@@ -200,6 +200,7 @@ class Attempt:
         variables["TRADEWIND_TASK_ID"] = call.id
         if call.kind == "divisible":
             variables["PYTHONPATH"] = os.pathsep.join(self._worker.settings.path)
+            variables["TRADEWIND_HOMES"] = os.pathsep.join(self._worker.settings.homes)
         if call.kind == "container":
             self._tool = containers.tool()
             containers.note(self._worker.settings.root, self._worker.name, self._tool)

@@ -42,7 +42,7 @@ class Keeper:
         self._pids: dict[int, int] = {}
         self._machines: dict[int, int] = {}
         self._cleaners: set[int] = set()
-        self._settings = Settings(5.0, 1 << 26, 0.5, ".", [])
+        self._settings = Settings(5.0, 1 << 26, 0.5, ".", [], [])
 
     def run(self) -> None:
         """Serve until the engine is gone, then end all that is left."""

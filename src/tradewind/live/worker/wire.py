@@ -56,6 +56,8 @@ class Settings(NamedTuple):
     """A folder for what belongs to no attempt."""
     path: list[str]
     """Where Python looks for the modules of functions."""
+    homes: list[str]
+    """Where the programs of divisible jobs are looked for."""
     room: float = 600.0
     """Seconds that an attempt waits for room on a full disk before it fails."""
 

@@ -11,6 +11,7 @@ from tradewind.live.facts import Cancel, Fact, Redate, Reprioritise, Retry, Susp
 from tradewind.live.notes import keeps_going_note
 from tradewind.live.results import results_of
 from tradewind.live.store.pages import Head
+from tradewind.live.store.rows import UnitRow
 from tradewind.model.program import Program
 from tradewind.model.units import SECOND, Duration, parse_duration
 from tradewind.server import schemas, shapes
@@ -158,8 +159,13 @@ async def get_results(request: Request, run: Run) -> Response:
 
 
 def _results(context: Context, head: Head) -> dict[str, Any] | None:
-    detail = context.store.run(head.id)
-    return None if detail is None else results_of(detail, context.artefacts.root / head.id)
+    run = context.pages.whole(head.id)
+    return None if run is None else results_of(run, lambda: _units(context, head), context.artefacts.root / head.id)
+
+
+def _units(context: Context, head: Head) -> list[UnitRow]:
+    found = context.store.run(head.id)
+    return [] if found is None else found.units
 
 
 async def _steer(run: str, fact: Fact, context: Context, caller: Caller) -> Response:
