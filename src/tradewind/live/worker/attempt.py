@@ -195,7 +195,9 @@ class Attempt:
                     os.mkdir(folder)
             except OSError as problem:
                 raise unwritable(folder, problem) from None
-        text, values = self._ready = self._ready or self._prepare(call, folder)
+        if self._ready is None:
+            self._ready = self._prepare(call, folder)
+        text, values = self._ready
         variables = self._variables()
         variables["TRADEWIND_TASK_ID"] = call.id
         if call.kind == "divisible":

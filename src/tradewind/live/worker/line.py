@@ -60,10 +60,11 @@ class Line(Generic[Waiter]):
     def leave(self, unit: int, attempt: int) -> None:
         """One is no longer wanted."""
         for index, (_, each) in enumerate(self._waiting):
-            if each.order[1:3] == (unit, attempt):
+            if (each.order.unit, each.order.attempt) == (unit, attempt):
                 each.forsake()
                 del self._waiting[index]
-                self._prepared -= index < self._prepared
+                if index < self._prepared:
+                    self._prepared -= 1
                 return
 
     def clear(self) -> None:

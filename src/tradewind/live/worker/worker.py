@@ -223,6 +223,7 @@ class Worker:
         self._link.close()
         for pid in self.children:
             processes.kill_group(pid, signal.SIGKILL)
+        self._line.clear()
         ends = time.monotonic() + PATIENCE
         while time.monotonic() < ends:
             try:
