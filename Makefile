@@ -5,12 +5,15 @@ STAMP := $(VENV)/.installed
 USER_STAMP := $(VENV)/.usable
 BENCH_STAMP := $(VENV)/.benchable
 
-.PHONY: demo test lint dst bench clean
+.PHONY: demo test coverage lint dst bench clean
 
 demo: $(USER_STAMP)  ## set up, then simulate a real scientific workflow under three policies
 	$(BIN)/tradewind demo --out demo
 
 test: $(STAMP)  ## set up, then run all tests
+	$(BIN)/pytest -n 2
+
+coverage: $(STAMP)  ## run all tests, and measure which lines they reach
 	$(BIN)/pytest -n 2 --cov --cov-report=term
 
 lint: $(STAMP)  ## style, types and the direction of imports

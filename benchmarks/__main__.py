@@ -20,6 +20,7 @@ from benchmarks import (
     floor,
     harvest,
     kills,
+    large,
     loading,
     memory,
     server,
@@ -38,6 +39,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
     "deadline": ("One step of SCS over many jobs", deadline.steps),
     "plans": ("SCS+ planning many new jobs", deadline.plans),
     "assignment": ("Deadline assignment of one job of 1,000 tasks", deadline.assignment),
+    "large-plans": ("`tradewind plan` of large workflows", large.plans),
+    "backlog": ("Simulated fork-join on a budget, tasks per CPU second", large.backlog),
     "startup": ("From the command to the first task, milliseconds", startup.run),
     "shell": ("Commands, milliseconds for each", tasks.shell),
     "python": ("Python calls, milliseconds for each", tasks.python),
@@ -48,8 +51,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[..., list[dict[str, Any]]]]] = {
     "store": ("The durable store, microseconds for each chain", store.run),
     "engine": ("The local engine beside a bare process loop, milliseconds for each task", floor.run),
     "server": ("One server process, from other processes on this host", server.run),
-    "divisible": ("Partitions of one job that report to one server process", divisible.run),
-    "divisible-kills": ("Workers and server killed during a divisible job", divisible_kills.run),
+    "divisible": ("Shares of one step that report to one server process", divisible.run),
+    "divisible-kills": ("Programs, machines and server killed during a divisible step", divisible_kills.run),
     "loading": ("Generating, writing and loading a workflow, CPU seconds", loading.run),
 }
 

@@ -1,20 +1,20 @@
-"""Partitions that report to one server process: what a report costs it, and how long the answer takes.
+"""Shares that report to one server process: what a report costs it, and how long the answer takes.
 
     python -m benchmarks divisible [--quick]
 
 The server is a process of its own, with access control, on SQLite with synced commits; the callers are this process,
-over loopback. All partitions belong to one job, and every report delivers something. The rate is the same in each row,
-that of 10,000 partitions which report every ten seconds, so that the cost of a report can be compared. The answer is
-timed from when the report was due, also if it could not be sent then.
+over loopback, in place of the programs. All shares belong to one step, and every report delivers something. The rate is
+the same in each row, that of 10,000 shares which report every ten seconds, so that the cost of a report can be
+compared. The answer is timed from when the report was due, also if it could not be sent then.
 """
 
 import asyncio
 import json
+import sys
 import time
 from statistics import quantiles
 from typing import Any
 
-import httpx
 import psutil
 
 from benchmarks.measure import fresh_folder
@@ -23,11 +23,14 @@ from benchmarks.serving import Server
 RATE = 1_000
 """Reports a second."""
 CONNECTIONS = 100
+PATIENCE = 600
+"""Seconds until all shares must have been started."""
+SETTINGS = '[machines]\nfile = "machines.yaml"\n'
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Callers:
-    """All partitions of a job, on some connections."""
+    """All shares of a step, on some connections."""
 
     def __init__(self, server: Server, count: int, *, keeps: bool) -> None:
         self.took: list[float] = []
@@ -42,16 +45,19 @@ class Callers:
         self._numbers = [0] * count
 
     def _fetched(self, server: Server) -> list[tuple[str, str]]:
-        auth = {"Authorization": f"Bearer {server.ask('POST', '/site-tokens', {'site': 'a'})['token']}"}
-        job = {"iterations": 10**12, "target": 20 * self._interval, "initial": self._count, "maximum": self._count}
-        server.ask("POST", "/jobs", job)
-        with httpx.Client(base_url=f"{server.url}/worker/v1/sites", headers=auth, timeout=600) as client:
-            client.put("/a", json={"slots": self._count, "max_slots": self._count}).raise_for_status()
-            told = client.post("/a/fetch", json={"key": "k", "slots": self._count}).raise_for_status().json()
-        return [(each["path"], each["lease"]) for each in told["partitions"]]
+        count = self._count
+        job = {"iterations": 10**12, "run": "none", "within": 2_000.0, "partitions": count, "most": count}
+        server.ask("POST", "/runs", {"workflow": {"steps": {"price": {"divisible": job}}}})
+        orders = server.folder / "orders"
+        until = time.monotonic() + PATIENCE
+        while not orders.exists() or len(lines := orders.read_text().splitlines()) < count:
+            if time.monotonic() > until:
+                raise RuntimeError("the server does not start the shares")
+            time.sleep(0.2)
+        return [(path, lease) for path, lease in map(json.loads, lines)]
 
     async def start(self) -> None:
-        """Begin all partitions."""
+        """Begin all shares."""
 
         async def some(first: int) -> None:
             streams = await self._connected()
@@ -63,7 +69,7 @@ class Callers:
         await asyncio.gather(*(some(first) for first in range(min(CONNECTIONS, self._count))))
 
     async def report(self, seconds: float) -> None:
-        """Report for all partitions in turn."""
+        """Report for all shares in turn."""
         began = time.perf_counter()
 
         async def some(first: int) -> None:
@@ -90,7 +96,7 @@ class Callers:
         await asyncio.gather(*(some(first) for first in range(min(CONNECTIONS, self._count))))
 
     def _body(self, place: int, elapsed: float) -> dict[str, object]:
-        """A report that delivers a quarter of the first range that the partition holds."""
+        """A report that delivers a quarter of the first range that the share holds."""
         deliveries = []
         if self._ranges[place]:
             begin, end = self._ranges[place][0]
@@ -115,14 +121,16 @@ class Callers:
 
 
 def run(*, quick: bool) -> list[dict[str, Any]]:
-    """What reports cost with ever more partitions of a job; at last with a new connection for each report."""
+    """What reports cost with ever more shares of a step; at last with a new connection for each report."""
     counts = (100, 1_000) if quick else (100, 1_000, 10_000)
     seconds = 5.0 if quick else 30.0
     return [_row(count, seconds, keeps=True) for count in counts] + [_row(counts[-1], seconds, keeps=False)]
 
 
 def _row(count: int, seconds: float, *, keeps: bool) -> dict[str, Any]:
-    with Server(fresh_folder()) as server:
+    folder = fresh_folder()
+    (folder / "machines.yaml").write_text(f"machines: {{m: {{price: 0, slots: {count}, limit: 1}}}}\n")
+    with Server(folder, SETTINGS, [sys.executable, "-m", "benchmarks.idle_server"]) as server:
         callers = Callers(server, count, keeps=keeps)
         asyncio.run(callers.start())
         assert server.process is not None
@@ -134,7 +142,7 @@ def _row(count: int, seconds: float, *, keeps: bool) -> dict[str, Any]:
     reports = len(callers.took)
     cuts = quantiles(callers.took, n=100)
     return {
-        "partitions": count,
+        "shares": count,
         "connections": f"{CONNECTIONS} kept" if keeps else "one for each",
         "reports_per_s": round(reports / wall),
         "cpu_ms_per_report": round(1e3 * cpu / reports, 3),

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,12 +21,13 @@ PATIENCE = 120
 class Server:
     """One process; it runs while the context lasts."""
 
-    def __init__(self, folder: Path, settings: str = "") -> None:
+    def __init__(self, folder: Path, settings: str = "", command: Sequence[str] = COMMAND) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
+        self._command = command
         self.process: subprocess.Popen[bytes] | None = None
         self._log = folder / "server.log"
         (folder / "tradewind.toml").write_text(settings)
@@ -41,7 +43,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        command = [*COMMAND, "server", "--port", str(self.port), "--folder", str(self.folder)]
+        command = [*self._command, "server", "--port", str(self.port), "--folder", str(self.folder)]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, stderr=log)
         until = time.monotonic() + PATIENCE

@@ -62,14 +62,18 @@ def test_the_policy_of_the_how_to_runs() -> None:
 
 def test_the_files_of_the_reference_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    workflow, machines, scenario = blocks("files.md", "yaml")
+    workflow, divisible, machines, joining, scenario = blocks("files.md", "yaml")
     (tmp_path / "montage.yaml").write_text("tasks: {a: {runtime: 1m}}")
     (tmp_path / "other.json").write_text('{"tasks": {"a": {"runtime": 60}}}')
+    (tmp_path / "job.yaml").write_text(divisible)
+    (tmp_path / "joining.yaml").write_text(joining)
+    (tmp_path / "free.csv").write_text(blocks("files.md", "csv")[0])
     for name, text in (("align.yaml", workflow), ("machines.yaml", machines), ("scenario.yaml", scenario)):
         (tmp_path / name).write_text(text)
     for command in (
+        "simulate job.yaml",
         "validate align.yaml --machines machines.yaml",
-        "validate machines.yaml scenario.yaml",
+        "validate machines.yaml joining.yaml scenario.yaml",
         "simulate scenario.yaml",
     ):
         done = CliRunner().invoke(application(), shlex.split(command))

@@ -41,4 +41,4 @@ def test_the_tutorial_for_a_server_works(tmp_path: Path, monkeypatch: pytest.Mon
     assert TOKEN.search(said["tokens create ada"]) is not None
     report = (tmp_path / "report.html").read_text()
     assert "square[7]" in report
-    assert "known from before" in report
+    assert "from the cache" in report

@@ -5,7 +5,7 @@ millionths, so that the sum is the same to the last digit whoever does which ite
 has to agree with the formula of Black and Scholes.
 
 By hand:            python option.py 1000000
-On a worker:        tradewind worker --server URL --token-file F -- python option.py
+On a server:        tradewind submit --iterations 20000000 --reduce sum -- python option.py
 As a step, here:    tradewind run price.yaml
 """
 

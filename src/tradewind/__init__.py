@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.agent.sdk import iterations
     from tradewind.api import Future, RunError, Task, TaskError, Workflow, task, workflow
-    from tradewind.worker.sdk import iterations
 
 __all__ = ["Future", "RunError", "Task", "TaskError", "Workflow", "iterations", "task", "workflow"]
 
@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
 
         return version("tradewind")
     if name == "iterations":
-        from tradewind.worker.sdk import iterations  # noqa: PLC0415
+        from tradewind.agent.sdk import iterations  # noqa: PLC0415
 
         return iterations
     if name in __all__:

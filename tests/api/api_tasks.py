@@ -22,6 +22,11 @@ class OddError(Exception):
 
 
 @task
+def folder() -> str:
+    return os.getcwd()  # noqa: PTH109
+
+
+@task
 def numbers(n: int) -> list[int]:
     return list(range(n))
 
@@ -76,6 +81,31 @@ def write(text: str) -> Path:
 @task
 def read(path: Path) -> str:
     return path.read_text()
+
+
+@dataclass(frozen=True)
+class Notes:
+    first: Path
+    more: tuple[Path, ...]
+
+
+@task
+def write_all() -> dict[str, Any]:
+    for name in ("a", "b", "c", "d", "e"):
+        Path(name).write_text(name)
+    return {
+        "list": [Path("a")],
+        "tuple": (Path("b"), 1),
+        "deep": {"here": [{"and": Notes(Path("c"), (Path("d"), Path("e").absolute()))}]},
+    }
+
+
+@task(cache=True)
+def read_all(found: dict[str, Any]) -> str:
+    notes = found["deep"]["here"][0]["and"]
+    paths = [*found["list"], found["tuple"][0], notes.first, *notes.more]
+    assert all(path.is_absolute() for path in paths)
+    return "".join(path.read_text() for path in paths)
 
 
 @task

@@ -14,6 +14,7 @@ from tradewind.api import GraphError
 from tradewind.api.code import digest
 from tradewind.api.values import INLINE, MARK, pack, unpack
 from tradewind.core.chains.generator import Generator
+from tradewind.core.chains.outline import outline
 from tradewind.formats.load import load
 from tradewind.formats.write_program import write_program
 from tradewind.model.program import Program, Step
@@ -53,6 +54,23 @@ def test_settings_become_those_of_the_step() -> None:
     assert (step.requirement.capabilities, step.cache) == (frozenset({"disk"}), True)
 
 
+def test_the_outline_has_what_follows_on_lists_that_are_not_known_yet() -> None:
+    """As many calls as earlier runs had, else as many as are declared, else one."""
+
+    @workflow
+    def declared() -> int:
+        return total(square.options(expect=3).map(numbers(9)))
+
+    def names(program: Program, learned: int | None) -> list[str]:
+        return [each.name for each in outline(program, {}, lambda _: learned).tasks]
+
+    assert names(sum_of_squares.program(4), None) == ["numbers", "square", "total"]
+    assert names(declared.program(), None) == ["numbers", *["square"] * 3, "total"]
+    assert names(declared.program(), 2) == ["numbers", *["square"] * 2, "total"]
+    with pytest.raises(ValueError, match="expect must be a non-negative integer"):
+        square.options(expect=-1)
+
+
 def test_a_task_can_wait_for_others_without_needing_their_values() -> None:
     @workflow
     def waits() -> int:
@@ -65,9 +83,9 @@ def test_a_task_can_wait_for_others_without_needing_their_values() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (lambda: 1 if square(2) else 2, "not known yet; decide inside a task"),
+        (lambda: 1 if square(2) else 2, "not known yet; move the condition into a task"),
         (lambda: [each for each in numbers(3)], "use task.map"),  # noqa: C416 - iterates
-        (lambda: square.map(describe(1)["items"]), "let a task return it on its own"),
+        (lambda: square.map(describe(1)["items"]), "return it from a task of its own"),
         (square.map, "missing 1 required positional argument"),
         (lambda: {1: square(2)}, "must be text"),
         (lambda: workflow(lambda x: x, name="idle").map([1]), "calls no task"),
@@ -93,7 +111,7 @@ def test_what_a_mapped_workflow_makes_is_seen_through_what_it_returns_alone() ->
         inner.map([1, 2])
         return square(leaked[0])
 
-    with pytest.raises(GraphError, match="through what the mapped workflow returns"):
+    with pytest.raises(GraphError, match="through the return value of the mapped workflow"):
         outer.program()
     with pytest.raises(GraphError, match="a result of one run cannot be used in another"):
         workflow(lambda: square(leaked[0]), name="another").program()

@@ -1,6 +1,7 @@
 """Workflows in Python that run for real, on this host."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from api_tasks import (
+    Notes,
     OddError,
     Point,
     across,
@@ -23,11 +25,13 @@ from api_tasks import (
     numbers,
     point,
     read,
+    read_all,
     square,
     sum_of_squares,
     total,
     twice_nested,
     write,
+    write_all,
 )
 
 from tradewind import RunError, Workflow, workflow
@@ -47,6 +51,30 @@ def test_loops_over_lists_that_tasks_make(tmp_path: Path) -> None:
     assert here(sum_of_squares, tmp_path).run(4) == 28
     assert here(twice_nested, tmp_path).run([[3, 1], []]) == [[5, 0], []]
     assert here(grid, tmp_path).run(3) == 5
+
+
+def test_paths_anywhere_in_a_result_are_found_by_other_tasks(tmp_path: Path) -> None:
+    @workflow
+    def notes() -> Any:
+        found = write_all()
+        return read_all(found), found
+
+    text, found = here(notes, tmp_path).run()
+    assert text == "abcde"
+    assert found["list"][0].read_text() == "a"
+
+
+def test_files_inside_arguments_count_for_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @workflow
+    def notes(found: Any) -> Any:
+        return read_all(found)
+
+    monkeypatch.chdir(tmp_path)
+    given = {"list": [Path("a")], "tuple": (Path("a"),), "deep": {"here": [{"and": Notes(Path("a"), ())}]}}
+    for text in ("x", "y"):
+        Path("a").write_text(text)
+        os.utime("a", ns=(0, ord(text)))
+        assert here(notes, tmp_path).run(given) == 3 * text
 
 
 def test_values_of_all_kinds_travel(tmp_path: Path) -> None:

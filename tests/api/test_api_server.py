@@ -1,7 +1,6 @@
 """Workflows in Python that are handed to a server, whose workers know nothing of their modules."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,7 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from api_tasks import OddError, Point, across, fail, large, point, square, sum_of_squares
+from api_tasks import OddError, Point, across, fail, folder, large, point, square, sum_of_squares
+from held_port import held_port
 
 from tradewind import Workflow, workflow
 from tradewind.api import RemoteTraceback
@@ -21,9 +21,7 @@ from tradewind.api.values import INLINE, TooLargeError
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("server")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = held_port()
     (folder / "machines.yaml").write_text("machines: {here: {slots: 4, cpus: 4, memory: 1GB, limit: 1}}")
     words = ["server", "--port", str(port), "--no-auth", "--folder", str(folder / "kept")]
     process = subprocess.Popen(
@@ -50,6 +48,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def there(flow: Workflow[Any, Any], server: str) -> Workflow[Any, Any]:
     return flow.using(server=server)
+
+
+def test_a_workflow_that_uses_a_server_runs_there(server: str) -> None:
+    @workflow
+    def where() -> Any:
+        return folder()
+
+    for found in (there(where, server).run(), there(where, server).start().result()):
+        assert "/kept/runs/" in found  # the server's folder
 
 
 def test_values_come_back_from_a_server(server: str) -> None:

@@ -2,14 +2,16 @@
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from tradewind.cli import application
+from tradewind.cli import application, progress
 from tradewind.core.estimates import ENOUGH, Learned
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Changes
@@ -51,6 +53,18 @@ def test_a_deadline_that_cannot_be_met_says_by_how_much(diamond: Path) -> None:
     assert "it would be 13m20s late" in done.output
     assert "tightest deadline that can be met is 23m20s" in done.output
     assert "too late" in plan(diamond, "--deadline", "2m").output
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_and_kept_out_of_the_output(
+    diamond: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    shown = StringIO()
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=shown, force_terminal=is_terminal, width=120))
+    done = plan(diamond, "--deadline", "1h", "--json")
+    assert json.loads(done.stdout)["is_met"]
+    assert ("planning diamond" in shown.getvalue()) == is_terminal
+    assert ("planning diamond, try 2" in shown.getvalue()) == is_terminal
 
 
 def test_the_tightest_deadline_can_be_met(diamond: Path) -> None:
@@ -127,7 +141,7 @@ def test_a_program_is_planned_as_it_would_unfold_with_what_is_assumed(program: P
     assert "map[2] (map + sort)" in done.output
     assert 'assumed: params.ref = "mouse"' in done.output
     assert 'assumed: split.parts = ["a","b","c"]' in done.output
-    assert "assumed: steps are planned once they can begin" in done.output
+    assert "assumed: steps are planned once they can start" in done.output
     assert "warning: 'sort' declares no run time" in done.output
 
 
@@ -201,3 +215,19 @@ def test_what_runs_have_shown_counts_more_than_what_is_declared(diamond: Path, t
     words = (diamond, "--deadline", "2h", "--machines", machines)
     assert "ends after 50m00s" in plan(*words, "--folder", tmp_path / "none").output
     assert "ends after 1h23m" in plan(*words, "--folder", folder).output, "30 minutes more, and three of boot"
+
+
+def test_a_deadline_looser_than_one_that_can_be_met_is_not_said_to_be_out_of_reach(tmp_path: Path) -> None:
+    """GAIN plans both tasks on the cheap type, of which there is one machine, unless it is in a hurry."""
+    work, machines = tmp_path / "pair.yaml", tmp_path / "machines.yaml"
+    work.write_text("name: pair\ntasks:\n  a: {runtime: 40m}\n  b: {runtime: 40m}\n")
+    machines.write_text("machines:\n  slow: {price: 1, limit: 1}\n  fast: {price: 5, limit: 2, speed: 2}\n")
+    done = plan(work, "--deadline", "1h", "--machines", machines, "--policy", "gain")
+    assert done.exit_code == 0, done.output
+    assert "pair: ends after 20m00s, 40m00s before its deadline" in done.output
+    assert "tightest deadline: 20m00s" in done.output
+    assert "cannot end" not in done.output
+    assert "gain would be 20m00s late with a deadline of 1h00m" in " ".join(done.output.split())
+    assert "run it with --deadline 20m00s" in " ".join(done.output.split())
+    found = json.loads(plan(work, "--deadline", "1h", "--machines", machines, "--policy", "gain", "--json").stdout)
+    assert (found["is_met"], found["tightest"]["deadline_s"], len(found["warnings"])) == (True, 1200, 1)

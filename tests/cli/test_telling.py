@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tradewind.cli import COMMANDS, application
+from tradewind.cli import COMMANDS, MOVED, application
 from tradewind.cli.summary import amount
 
 TRADEWIND = [sys.executable, "-m", "tradewind"]
@@ -56,6 +56,27 @@ def test_it_is_told_where_files_are_that_a_run_gives(here: Path) -> None:
     assert Path(json.loads(tradewind("get", "-o", "json").stdout)["outputs"]["f"]).read_text() == "hi\n"
 
 
+def test_a_pipe_that_fails_is_a_failure_and_is_not_cached(here: Path) -> None:
+    (here / "w.yaml").write_text("steps: {a: {run: 'cat missing | sort > r', outputs: {f: r}}}\n")
+    for _ in range(2):  # the second time it is not in the cache
+        done = tradewind("run", "w.yaml", "--json")
+        assert (done.exit_code, json.loads(done.stdout)["failures"][0]["reason"]) == (1, "exit code 1")
+
+
+def test_a_missing_file_is_told_before_anything_runs(here: Path) -> None:
+    (here / "w.yaml").write_text(
+        "params:\n  f: {type: file, default: in.txt}\nsteps: {a: {run: 'cat {{ params.f }}'}}\n"
+    )
+    checked = tradewind("validate", "w.yaml")
+    told = f"params.f: no such file: {here / 'in.txt'}; create it, or pass another one with -p f=PATH\n"
+    assert (checked.exit_code, checked.stderr) == (2, f"error: w.yaml:2: {told}")
+    run = in_a_process("run", "w.yaml")
+    assert (run.returncode, run.stderr) == (2, f"error: w.yaml: {told}")
+    assert not (here / ".tradewind").exists()
+    (here / "in.txt").touch()
+    assert tradewind("run", "w.yaml").exit_code == 0
+
+
 def test_a_missed_deadline_is_told_and_is_the_exit_code_also_after_a_resumption(here: Path) -> None:
     (here / "w.yaml").write_text(
         "deadline: 200ms\nparams: {mark: mark}\nsteps: {a: {run: 'touch {{ params.mark }}; sleep 1'}}\n"
@@ -74,9 +95,9 @@ def test_a_missed_deadline_is_told_and_is_the_exit_code_also_after_a_resumption(
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=30)
     assert child.returncode == 130, said
-    assert "interrupted: 0 chains done; `tradewind run --resume` goes on" in said
+    assert "interrupted: 0 chains done; `tradewind run --resume` resumes it" in said
     assert "0ms" not in said
-    assert "`tradewind run --resume` goes on" in tradewind("get").stderr
+    assert "`tradewind run --resume` resumes it" in tradewind("get").stderr
     late = in_a_process("run", "--resume")
     assert late.returncode == 4, late.stderr
     assert "after its deadline: 1 chain in" in late.stderr
@@ -88,7 +109,7 @@ def test_a_failed_run_names_what_to_do_next_and_why_it_failed(here: Path) -> Non
     failed = in_a_process("run", "w.yaml")
     assert failed.returncode == 1
     run = json.loads(tradewind("get", "-o", "json").stdout)["id"]
-    assert f"`tradewind retry {run}` tries again" in failed.stderr
+    assert f"`tradewind retry {run}` retries the failed tasks" in failed.stderr
     told = tradewind("explain").stdout
     assert told.startswith(f"{run} has failed\na (attempt 1): exit code 7\n")
     assert tradewind("explain", "last", "a").stdout.startswith("a has failed: exit code 7\n")
@@ -99,7 +120,7 @@ def test_a_command_that_looks_for_a_file_beside_the_workflow_is_told_how_to_find
     (here / "w.yaml").write_text("steps: {a: {run: cat x.py w.yaml}}\n")
     failed = tradewind("run", "w.yaml")
     assert failed.exit_code == 1
-    assert "x.py lies beside the workflow" in failed.stderr
+    assert "x.py is next to the workflow" in failed.stderr
     (here / "w.yaml").write_text("steps: {a: {run: 'test x.py = y.py'}}\n")
     assert "beside" not in tradewind("run", "w.yaml").stderr
     (here / "w.yaml").write_text("params: {x: {type: file, default: x.py}}\nsteps: {a: {run: 'cat {{ params.x }}'}}\n")
@@ -147,9 +168,9 @@ def test_what_may_be_skipped_is_not_refused_beforehand(here: Path) -> None:
 
 def test_a_workflow_without_commands_is_told_to_do_nothing(here: Path) -> None:
     (here / "w.yaml").write_text("tasks: {a: {runtime: 1m}}\n")
-    assert "no task says what to `run`" in in_a_process("run", "w.yaml").stderr
+    assert "no task has a command to `run`" in in_a_process("run", "w.yaml").stderr
     (here / "w.yaml").write_text("tasks: {a: {runtime: 1m, run: 'true'}}\n")
-    assert "no task says" not in in_a_process("run", "w.yaml").stderr
+    assert "no task has a command" not in in_a_process("run", "w.yaml").stderr
 
 
 def test_default_machines_that_do_not_do_are_said_to_be_defaults(here: Path) -> None:
@@ -187,14 +208,22 @@ def test_every_command_stands_in_one_group_of_the_help() -> None:
     assert sorted(listed) == sorted(COMMANDS)
 
 
+@pytest.mark.parametrize("name", MOVED)
+def test_a_command_that_is_gone_names_what_replaces_it(name: str, here: Path) -> None:
+    said = in_a_process(name, "list", "--server", "http://127.0.0.1:9")
+    assert said.returncode == 2
+    assert said.stderr == f"error: `tradewind {name}` is gone: {MOVED[name]}\n"
+    assert name not in COMMANDS
+
+
 def test_a_file_that_is_not_there_or_cannot_be_read_is_named_first(here: Path) -> None:
     for words in (
-        ["worker", "--server", "http://127.0.0.1:9", "--token-file", "nowhere"],
+        ["agent", "--server", "http://127.0.0.1:9", "--token-file", "nowhere"],
         ["run", "nowhere"],
         ["simulate", "nowhere"],
     ):
         assert in_a_process(*words).stderr == "error: nowhere: no such file\n"
-    assert in_a_process("worker", "--server", "http://127.0.0.1:9", "--token-file", str(here)).stderr == (
+    assert in_a_process("agent", "--server", "http://127.0.0.1:9", "--token-file", str(here)).stderr == (
         f"error: {here}: is a directory\n"
     )
 

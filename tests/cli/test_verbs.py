@@ -135,7 +135,7 @@ def test_logs_are_shown_with_names_or_alone(folder: Path) -> None:
     assert tradewind(f"logs last each[1] --err --tail 1 -f --folder {folder}").output == "bad\n"
     assert tradewind(f"logs last --status failed --folder {folder}").output == "item 1\nbad\n"
     wrong = tradewind(f"logs last each --folder {folder}")
-    assert "any of 2 tasks" in str(wrong.exception)
+    assert "matches 2 tasks" in str(wrong.exception)
 
 
 def test_explain_names_what_failed(folder: Path) -> None:
@@ -191,12 +191,12 @@ def test_completion_knows_commands_and_options() -> None:
 
 def test_a_report_of_nothing_is_refused(folder: Path, home: Path) -> None:
     (home / "empty.jsonl").write_text("")
-    assert "speaks of no run" in str(tradewind("report empty.jsonl").exception)
+    assert "contains no run" in str(tradewind("report empty.jsonl").exception)
     assert tradewind(f"report last --workflow x.yaml --folder {folder}").exit_code == 2
     for name in ("one", "two"):
         (home / f"{name}.yaml").write_text(f"name: {name}\ntasks: {{a: {{runtime: 1m}}}}")
     assert tradewind("simulate one.yaml --events log.jsonl").exit_code == 0
-    assert "no run of 'two', but of one" in str(tradewind("report log.jsonl --workflow two.yaml").exception)
+    assert "no run of 'two', only of one" in str(tradewind("report log.jsonl --workflow two.yaml").exception)
 
 
 def test_without_a_server_submit_says_what_to_do(home: Path) -> None:
@@ -222,6 +222,50 @@ def test_profiles_are_added_used_and_removed(home: Path) -> None:
     assert tradewind("profiles remove other").exit_code == 0
     assert json.loads(tradewind("profiles list -o json").output)[0]["current"] is False
     assert tradewind("profiles add bad nowhere").exit_code == 2
+
+
+def test_a_run_started_here_is_found_here_whatever_profile_is_current(server: FakeServer, home: Path) -> None:
+    (home / "w.yaml").write_text(
+        "steps: {a: {run: 'echo yes; test -e mended'}}\n".replace("mended", str(home / "mended"))
+    )
+    ran = tradewind("run w.yaml")
+    assert ran.exit_code == 1
+    advice = re.search(r"`tradewind (retry (\S+))`", ran.output)
+    assert advice is not None
+    note = "looked in .tradewind; use --server http://server:1 for that server\n"
+    for command in (f"get {advice[2]}", f"logs {advice[2]}", f"explain {advice[2]}"):
+        shown = tradewind(command)
+        assert (shown.exit_code, shown.stderr.startswith(note)) == (0, True), shown.output
+    (home / "mended").touch()
+    again = tradewind(advice[1])
+    assert (again.exit_code, again.stderr.startswith(note)) == (0, True), again.output
+    assert not server.requests
+
+
+def test_the_last_run_is_the_youngest_of_both_and_options_decide(server: FakeServer, home: Path) -> None:
+    (home / "w.yaml").write_text("steps: {a: {run: 'true'}}\n")
+    assert tradewind("run w.yaml").exit_code == 0
+    server.on("GET", "/runs", {"items": [RUN], "next": None})
+    server.on("GET", f"/runs/{RUN['id']}", RUN)
+    assert json.loads(tradewind("get -o json").stdout)["name"] == "w"
+    server.on("GET", "/runs", {"items": [RUN | {"submitted": 4e9}], "next": None})
+    shown = tradewind("get -o json")
+    assert json.loads(shown.stdout)["name"] == "align"
+    assert shown.stderr == "looked at http://server:1; use --here for .tradewind\n"
+    assert json.loads(tradewind("get --here -o json").stdout)["name"] == "w"
+    assert "align" in tradewind("list").stdout
+    assert [row["name"] for row in json.loads(tradewind("list --here -o json").stdout)] == ["w"]
+    assert "give only one of them" in str(tradewind("get --here --server http://server:1").exception)
+    server.trouble = [httpx.ConnectError("down")] * 20
+    assert json.loads(tradewind("get -o json").stdout)["name"] == "w"
+
+
+def test_a_run_that_is_nowhere_says_where_it_was_looked_for(server: FakeServer, home: Path) -> None:
+    (home / "w.yaml").write_text("steps: {a: {run: 'true'}}\n")
+    assert tradewind("run w.yaml").exit_code == 0
+    shown = tradewind("get 9zzz-1")
+    assert "there is no run '9zzz-1' at http://server:1" in str(shown.exception)
+    assert shown.stderr.startswith("looked at http://server:1; use --here for .tradewind\n")
 
 
 def test_submit_and_wait_has_the_exit_codes_of_run(server: FakeServer, home: Path) -> None:
@@ -329,31 +373,10 @@ def test_the_log_of_a_simulation_is_reported_as_the_how_to_says(home: Path) -> N
     assert "mProject" in (home / "montage.html").read_text()
 
 
-JOB = {"id": "8f3a", "number": 3, "name": "", "state": "running", "iterations": 1_000_000, "delivered": 250_000}
-JOB |= {"assigned": 750_000, "unassigned": 0, "computed": 300_000, "progress": 0.25, "target": 2700.0, "eta": 90.0}
-JOB |= {"submitted": 1000.0, "started": 1001.0, "ended": None, "command": ["python", "a b.py"], "balancer": "ruper"}
-JOB |= {"partitions": {"live": 2, "queued": 0}, "tenant": "lab"}
-
-
-def test_a_divisible_job_is_shown_as_people_read_it(server: FakeServer) -> None:
-    server.on("GET", "/jobs/8f3a", JOB)
-    shown = dict(line.split(None, 1) for line in tradewind("jobs get 8f3a").stdout.splitlines())
-    assert (shown["iterations"], shown["delivered"], shown["progress"]) == ("1,000,000", "250,000", "25.0%")
-    assert (shown["target"], shown["eta"], shown["command"]) == ("45m00s", "1m30s", "python 'a b.py'")
-    assert "e+" not in shown["submitted"]
-    assert json.loads(tradewind("jobs get 8f3a -o json").stdout) == JOB
-
-
-@pytest.mark.parametrize(("state", "code"), [("done", 0), ("failed", 1), ("cancelled", 1)])
-def test_a_divisible_job_is_watched_to_its_end(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, state: str, code: int
-) -> None:
-    monkeypatch.setattr("tradewind.cli.jobs._LOOK", 0.0)
-    looks = iter([JOB, JOB, JOB | {"state": state, "progress": 1.0, "eta": None, "ended": 1100.0}])
-    server.answers["GET", "/jobs/8f3a"] = lambda _: httpx.Response(200, json=next(looks))
-    watched = tradewind("jobs watch 8f3a")
-    assert watched.exit_code == code
-    assert watched.stderr.splitlines() == [
-        "running: 25.0% of 1,000,000 iterations, ends in 1m30s",
-        f"{state}: 100.0% of 1,000,000 iterations",
-    ]
+def test_tokens_of_agents_are_listed_with_the_ids_that_revoke_them(server: FakeServer) -> None:
+    token = {"id": "4be1", "agent": "cluster", "tenants": ["ada"], "owner": None, "created": 0.0, "expires": None}
+    server.on("GET", "/agent-tokens", {"items": [token], "next": None})
+    shown = tradewind("agents tokens").stdout
+    assert "4be1" in shown
+    assert "cluster" in shown
+    assert json.loads(tradewind("agents tokens -o json").stdout) == [token]

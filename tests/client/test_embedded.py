@@ -118,7 +118,7 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
     assert ask(folder, "explain", run=0) is None, "what a crash leaves behind does no harm"
     listed = tradewind(tmp_path, "list")
     assert " interrupted " in listed.stdout
-    assert "`tradewind run --resume` goes on" in listed.stderr
+    assert "`tradewind run --resume` resumes it" in listed.stderr
     assert json.loads(tradewind(tmp_path, "list", "-o", "json").stdout)[0]["remedy"] == "tradewind run --resume"
     with reading(folder) as backend:
         assert "--resume" in backend.explain("last")["summary"]
@@ -146,7 +146,7 @@ def test_an_interrupted_run_is_steered_in_the_store(tmp_path: Path) -> None:
             backend.drain(0)
     again = tradewind(tmp_path, "run", "--resume")
     assert again.returncode == 0
-    assert "nothing to go on with" in again.stderr
+    assert "nothing to resume" in again.stderr
 
 
 def test_whoever_leads_a_shared_store_sees_to_the_runs_of_a_folder(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_what_must_not_be_done_twice_is_asked_again_only_where_it_was_never_hear
     fake.trouble = [httpx.ConnectError("refused")]
     assert client(fake).ask("POST", "/tokens", json={"name": "x"}) == {"token": "tw_x"}
     fake.trouble = [httpx.ReadError("cut off")]
-    with pytest.raises(UnreachableError, match="nobody knows"):
+    with pytest.raises(UnreachableError, match="may have been processed"):
         client(fake).ask("POST", "/tokens", json={"name": "x"})
 
 
@@ -144,7 +144,7 @@ def test_runs_are_named_by_the_beginning_of_their_id_or_as_the_last(fake: FakeSe
     fake.on("GET", "/runs/1abd000-8", others[0])
     assert client(fake).run("1abc2")["id"] == RUN["id"]
     assert client(fake).run("last")["id"] == "1abd000-8"
-    with pytest.raises(ClientError, match="any of 2 runs"):
+    with pytest.raises(ClientError, match="matches 2 runs"):
         client(fake).run("1abc")
     for nobody in ("nowhere-1", "zzz", "../../metrics"):
         with pytest.raises(ClientError, match="tradewind list"):
@@ -170,7 +170,7 @@ def test_a_stream_goes_on_after_the_last_event_that_was_complete(fake: FakeServe
 
 def test_a_stream_that_never_comes_back_is_given_up(fake: FakeServer) -> None:
     fake.trouble = [stream(("1-0", "start", "{}"))] + [httpx.ConnectError("away")] * 50
-    with pytest.raises(UnreachableError, match="stream of events was lost"):
+    with pytest.raises(UnreachableError, match="event stream was lost"):
         list(client(fake).events("1abc234-7"))
     assert len(fake.requests) > 10
 
@@ -197,5 +197,5 @@ def test_the_end_of_a_log_is_no_error(fake: FakeServer) -> None:
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(ClientError, match="is not the address of a server"):
+    with pytest.raises(ClientError, match="is not a server address"):
         Http("server:1")

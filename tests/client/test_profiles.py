@@ -68,7 +68,7 @@ def test_without_any_profile_the_folder_is_meant() -> None:
 def test_mistakes_in_the_file_are_named(home: Path) -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("[servers.a]\nurll = 'x'\n")
-    with pytest.raises(ClientError, match=r"servers\.a: expected were url"):
+    with pytest.raises(ClientError, match=r"servers\.a: expected url"):
         load_profiles()
     config_file().write_text("current = [")
     with pytest.raises(ClientError, match="cannot be read"):

@@ -122,4 +122,4 @@ def test_a_long_life_stays_small() -> None:
     assert (len(state.units), len(state.runs)) == (1, 1)
     assert len(state.machines) <= 2
     assert sum(map(len, state.all_pools[0].queues.values())) < 200
-    assert len(bench.core._alarms) < 200
+    assert len(bench.core.alarms) < 200

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from mischief import Mischief
 
 from tradewind.core.ledger import worth
-from tradewind.core.machines import BOOTING, BUSY, DRAINING, IDLE, Machine, minus
+from tradewind.core.machines import BOOTING, BUSY, DRAINING, IDLE, Machine
 from tradewind.core.pool import Pool
 from tradewind.core.work import DELAYED, READY, RUNNING, Run, Unit
 from tradewind.model.event import Event
+from tradewind.model.vector import minus
 
 
 class Watched(Mischief):

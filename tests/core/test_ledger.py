@@ -1,16 +1,19 @@
 """The ledger against answers worked out by hand."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from worlds import Bench, minutely, of, simulated, task, workflow
 
-from tradewind.core.ledger import UNLIMITED, Account, first_charge, first_periods, paid_back, worth
+from tradewind.core.ledger import UNLIMITED, Account, cost, first_periods, paid_back, worth
 from tradewind.model.command import Charged, Kill, Refunded, Release
 from tradewind.model.event import Closed, Finished, MachineFailed, MachineLost, MachineReady, TenantChanged, Timer
 from tradewind.model.machine import Billing, MachineType
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import HOUR, MINUTE, SECOND, UNIT, Duration
+from tradewind.model.units import HOUR, MINUTE, SECOND, UNIT, Duration, parse_price, price_for
 
 BY_MINUTE = MachineType("m", 2 * UNIT, Billing(MINUTE))
 BY_SECOND = MachineType("s", UNIT, Billing(SECOND, SECOND, minimum=MINUTE))
@@ -44,7 +47,7 @@ def test_worth_is_the_most_a_machine_can_cost_in_an_interval(
 def test_the_first_charge_covers_the_minimum(minimum: Duration, periods: int) -> None:
     kind = MachineType("x", 2 * UNIT, Billing(MINUTE, minimum=minimum))
     assert first_periods(kind) == periods
-    assert first_charge(kind) == periods * 2 * UNIT
+    assert cost(kind, periods * MINUTE, 7) == periods * 2 * UNIT
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_the_first_charge_covers_the_minimum(minimum: Duration, periods: int) ->
     ],
 )
 def test_what_is_not_used_is_paid_back(kind: MachineType, paid: Duration, held: Duration, answer: int) -> None:
-    assert paid_back(kind, 1000, 1000 + paid, 1000 + held) == answer
+    assert paid_back(kind, 0, 1000, 1000 + paid, 1000 + held) == answer
 
 
 def test_an_account_commits_what_a_machine_can_cost_and_remembers_what_it_has_cost() -> None:
@@ -74,7 +77,7 @@ def test_an_account_commits_what_a_machine_can_cost_and_remembers_what_it_has_co
     account.commit(BY_MINUTE)
     account.commit(BY_MINUTE)
     assert account.available(0) == 6 * UNIT
-    account.withdraw(BY_MINUTE, 0, MINUTE, 30 * SECOND)  # charged at 0: counts until a minute has passed
+    account.withdraw(BY_MINUTE, 0, 0, MINUTE, 30 * SECOND)  # charged at 0: counts until a minute has passed
     assert account.available(30 * SECOND) == 6 * UNIT
     assert account.available(MINUTE - 1) == 6 * UNIT
     assert account.available(MINUTE) == 8 * UNIT
@@ -84,7 +87,7 @@ def test_only_charges_of_the_last_interval_count_for_machines_gone() -> None:
     account = Account(Tenant("t", 100 * UNIT, 90 * SECOND))
     account.commit(BY_MINUTE)
     assert account.available(0) == 96 * UNIT
-    account.withdraw(BY_MINUTE, 0, 4 * MINUTE, 200 * SECOND)  # charged at 0, 60, 120 and 180; the last two are young
+    account.withdraw(BY_MINUTE, 0, 0, 4 * MINUTE, 200 * SECOND)  # charged at 0, 60, 120 and 180; the last two are young
     assert account.available(200 * SECOND) == 96 * UNIT
     assert account.available(210 * SECOND - 1) == 96 * UNIT
     assert account.available(210 * SECOND) == 98 * UNIT
@@ -95,7 +98,7 @@ def test_the_first_charge_of_a_machine_gone_early_counts_in_full() -> None:
     account = Account(Tenant("t", 100 * UNIT, 10 * SECOND))
     account.commit(BY_SECOND)
     assert account.available(0) == 40 * UNIT
-    account.withdraw(BY_SECOND, 0, MINUTE, SECOND)
+    account.withdraw(BY_SECOND, 0, 0, MINUTE, SECOND)
     assert account.available(SECOND) == 40 * UNIT
     assert account.available(10 * SECOND) == 100 * UNIT
 
@@ -104,8 +107,8 @@ def test_charges_for_machines_gone_are_forgotten_in_order_of_time_not_of_leaving
     account = Account(Tenant("t", 10 * UNIT, MINUTE))
     account.commit(BY_MINUTE)
     account.commit(BY_MINUTE)
-    account.withdraw(BY_MINUTE, 30 * SECOND, 90 * SECOND, 40 * SECOND)
-    account.withdraw(BY_MINUTE, 0, MINUTE, 50 * SECOND)
+    account.withdraw(BY_MINUTE, 0, 30 * SECOND, 90 * SECOND, 40 * SECOND)
+    account.withdraw(BY_MINUTE, 0, 0, MINUTE, 50 * SECOND)
     assert account.available(50 * SECOND) == 6 * UNIT
     assert account.available(60 * SECOND) == 8 * UNIT
     assert account.available(90 * SECOND) == 10 * UNIT
@@ -122,7 +125,7 @@ def test_a_machine_held_for_a_year_is_settled_without_going_through_all_its_peri
     account = Account(Tenant("t", 10**9, MINUTE))
     account.commit(kind)
     year = 365 * 24 * HOUR
-    account.withdraw(kind, 0, year, year - 1)
+    account.withdraw(kind, 0, 0, year, year - 1)
     assert len(account._gone) == 60
     assert account.available(year - 1) == 10**9 - 60
 
@@ -252,3 +255,48 @@ def test_everything_is_released_when_the_last_run_has_ended() -> None:
         (0, "all work is done"),
         (1, "all work is done"),
     ]
+
+
+PRICES = st.fractions(0, 10, max_denominator=10**5).map(lambda price: price / 50)
+"""Of an hour, up to 0.2."""
+
+
+@pytest.mark.parametrize(("price", "answer"), [("0.0042/h", 4200), ("0.0416/h", 41600), ("0.0005/h", 500)])
+def test_a_price_by_the_second_comes_to_the_price_of_the_hour(price: str, answer: int) -> None:
+    kind = MachineType("s", parse_price(price, SECOND), Billing(SECOND, SECOND))
+    charges = of(simulated([workflow(task("t", 3600))], [kind], interval=HOUR), Charged)
+    assert len(charges) == 3600
+    assert sum(charge.amount for charge in charges) == answer
+
+
+@given(
+    price=PRICES,
+    period=st.sampled_from([SECOND, MINUTE, 7 * SECOND]),
+    machine=st.integers(0, 10**6),
+    held=st.integers(0, 5_000),
+    window=st.integers(1, 5_000),
+)
+def test_any_stretch_of_time_costs_what_it_should(
+    price: Fraction, period: Duration, machine: int, held: int, window: int
+) -> None:
+    exact = price * UNIT * period / HOUR
+    kind = MachineType("s", price_for(price * UNIT, HOUR, period), Billing(period))
+    first, last = (cost(kind, periods * period, machine) for periods in (held, held + window))
+    assert abs(last - (held + window) * exact) < 1
+    assert abs((last - first) - window * exact) < 1
+    assert last - first <= worth(kind, window * period)  # what the budget is asked for covers it
+
+
+@given(price=PRICES, machines=st.integers(1, 1_000), held=st.integers(1, 100))
+def test_many_machines_held_briefly_cost_together_what_they_should(price: Fraction, machines: int, held: int) -> None:
+    kind = MachineType("s", price_for(price * UNIT, HOUR, SECOND), Billing(SECOND))
+    paid = sum(cost(kind, held * SECOND, number) for number in range(machines))
+    assert abs(paid - machines * held * price * UNIT / 3600) < 5
+
+
+@given(price=PRICES, held=st.integers(0, 2 * HOUR), machine=st.integers(0, 100))
+def test_what_is_kept_of_a_period_is_what_its_use_costs(price: Fraction, held: Duration, machine: int) -> None:
+    kind = MachineType("h", price_for(price * UNIT, HOUR, HOUR), Billing(HOUR, SECOND))
+    paid = max(1, -(-held // HOUR)) * HOUR
+    kept = cost(kind, paid, machine) - paid_back(kind, machine, 5, 5 + paid, 5 + held)
+    assert abs(kept - Fraction(-(-held // SECOND) * SECOND, HOUR) * price * UNIT) < 1

@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradewind.core.fleet import Fleet
-from tradewind.core.machines import BOOTING, IDLE, RELEASED, Kind, Machine, covers, minus, plus
+from tradewind.core.machines import BOOTING, IDLE, RELEASED, Kind, Machine
 from tradewind.core.pool import Pool
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import amounts
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND
+from tradewind.model.vector import covers, minus, plus
 
 
 def fleet(slots: int = 1, dimensions: Sequence[str] = (), **offered: int) -> Fleet:

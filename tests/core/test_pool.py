@@ -53,7 +53,7 @@ def place(world: Bench) -> tuple[int, int] | None:
     found = pool(world).best_match()
     if found is None:
         return None
-    world.core._admission.place(Place(*found, "a test wants it"))
+    world.core.admission.place(Place(*found, "a test wants it"))
     return found[0].id, found[1].id
 
 

@@ -106,7 +106,7 @@ def test_what_it_takes_of_a_budget_is_its_price_at_full_size() -> None:
 
 
 def test_missing_cores_cannot_cost_more_than_the_machine() -> None:
-    with pytest.raises(ValueError, match="more than the whole machine"):
+    with pytest.raises(ValueError, match="exceed the price of the machine"):
         replace(HARVEST, core_price=11)
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+import pytest
 from worlds import Bench, minutely, task, workflow
 
-from tradewind.core.why import Cause, Reason, why
+from tradewind.core.why import Cause, Reason, UnfinishedError, ensure_ended, stuck, why
 from tradewind.core.work import Need
 from tradewind.model.event import Failed, Finished, MachineReady, MachineUnwanted, TenantChanged, Timer
 from tradewind.model.requirement import Requirement
@@ -83,10 +84,10 @@ def test_the_budget_is_spent() -> None:
     bench.submit(1, workflow(task("b", needs=GPU)))
     reason = ask(bench, 1)
     assert reason.cause is Cause.BUSY
-    assert reason.text.endswith("are busy; 1 of the budget is left, and a machine takes 2")
+    assert reason.text.endswith("are busy; 1 of the budget of 3 is left, and a machine takes 2")
     bench = Bench([minutely(price=3)], tenants=[Tenant("default", UNIT)])
     bench.submit(0, workflow(task("c")))
-    assert ask(bench, 0) == Reason(Cause.BUDGET, "1 of the budget is left, and a machine takes 3")
+    assert ask(bench, 0) == Reason(Cause.BUDGET, "1 of the budget of 1 is left, and a machine takes 3")
 
 
 def test_a_policy_may_hold_it_back() -> None:
@@ -118,3 +119,13 @@ def test_it_has_ended_or_can_never_run() -> None:
     unit.need = Need(9, GPU, (1,), ())
     unit.state = 1
     assert ask(bench, 1) == Reason(Cause.IMPOSSIBLE, "no machine type offers gpu")
+
+
+def test_figures_of_work_that_never_ended_are_refused() -> None:
+    bench = Bench([minutely(price=3)], tenants=[Tenant("ann", UNIT)])
+    bench.submit(0, workflow(task("a"), task("b"), parents=[[], [0]]), "ann")
+    (found,) = stuck(bench.state)
+    assert (found.task, found.left, found.tenant) == ("a", 2, "ann")
+    with pytest.raises(UnfinishedError, match=r"pfa never finishes 1 .* of ann: task 'a' .* 1 of the budget of 1 is"):
+        ensure_ended([found], "pfa")
+    ensure_ended([], "pfa")

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
 from math import ceil
 from typing import Any, TypeAlias
@@ -227,11 +228,11 @@ def make_world(pick: Pick) -> World:
 
 def make_type(pick: Pick, index: int, *, is_uniform: bool) -> MachineType:
     period = pick((60, 20, 100)) * SECOND
-    price = pick((UNIT, 5 * UNIT, 0, 333_333))
+    price = pick((UNIT, 5 * UNIT, 0, Fraction(UNIT, 3), Fraction(7 * UNIT, 6)))
     return MachineType(
         name=f"type{index}",
         price=price,
-        core_price=pick((0, price // 3, price // 7)),
+        core_price=pick((0, price // 3, Fraction(price) / 7)),
         billing=Billing(period, pick((None, period, period // 4, SECOND)), pick((0, 30, 150)) * SECOND),
         boot=BootLag(pick((0, 10, 45)) * SECOND, pick((0, 20)) * SECOND),
         limit=pick((NO_LIMIT, 1, 3)),

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tradewind.experiments.claims import Claim, Report, print_report, write_report
+from tradewind.experiments.claims import Claim, Report, not_judged, print_report, write_report
+from tradewind.experiments.request import Request
+from tradewind.experiments.tascaas import reproduce as tascaas
+from tradewind.model.errors import TradewindError
 
 REPORT = Report(
     "pfa",
@@ -37,6 +40,22 @@ def test_a_report_is_readable_at_any_width(width: int) -> None:
     out = StringIO()
     print_report(REPORT, Console(file=out, width=width))
     text = out.getvalue()
-    for part in ("it is [fast]", "the clock", "1 of 2 claims hold here.", "One more thing."):
+    for part in ("it is [fast]", "the clock", "1 of 2 claims hold.", "One more thing."):
         assert part in text
     assert max(map(len, text.splitlines())) <= width
+
+
+def test_what_a_quick_run_cannot_judge_has_no_verdict() -> None:
+    claims = not_judged(REPORT.claims, ("1",))
+    assert [claim.holds for claim in claims] == [None, True]
+    out = StringIO()
+    print_report(Report("pfa", 7, claims), Console(file=out, width=150))
+    assert "not judged" in out.getvalue()
+    assert "1 of 1 claims hold." in out.getvalue()
+    assert "Not judged with --quick: 1;" in out.getvalue()
+
+
+def test_an_extra_that_is_missing_is_named_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tascaas, "find_spec", lambda name: None if name == "uvicorn" else name)
+    with pytest.raises(TradewindError, match=r"another package \(uvicorn\); pip install 'tradewind\[server\]'"):
+        tascaas.reproduce(Request(tmp_path))

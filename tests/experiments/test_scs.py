@@ -152,7 +152,7 @@ def study(cost: dict[str, float], late: dict[str, int]) -> Study:
     )
 
 
-def verdicts(cost: dict[str, float], late: dict[str, int] | None = None) -> dict[str, bool]:
+def verdicts(cost: dict[str, float], late: dict[str, int] | None = None) -> dict[str, bool | None]:
     return {claim.id: claim.holds for claim in judge(study(cost, late or {}))}
 
 

@@ -1,5 +1,6 @@
 """The experiments on harvested capacity, at a size that tests can bear."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -176,3 +177,25 @@ def test_savings_on_somebody_s_own_work(tmp_path: Path) -> None:
     assert pytest.approx([REGULAR_PRICE / UNIT * share for share in shares]) == PRICES
     assert runner.invoke(app, ["simulate", str(file), "--market", "harvest:C9"]).exit_code == 2
     assert runner.invoke(app, ["simulate", str(file), "--market", "bazaar"]).exit_code == 2
+
+
+def test_options_that_change_nothing_are_refused_where_markets_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text("name: work\ntasks:\n  a: {runtime: 20m}\n")
+    (tmp_path / "machines.yaml").write_text("machines:\n  a: {price: 1}\n")
+    options = [("--machines", str(tmp_path / "machines.yaml")), ("--policy", "pfa"), ("--budget", "3"), ("-P", "a=b")]
+    for option in (*options, ("--interval", "1m"), ("--plot", "a.svg"), ("--events", "a.jsonl")):
+        done = CliRunner().invoke(
+            application("simulate"), ["simulate", str(tmp_path / "work.yaml"), "--market", "harvest", *option]
+        )
+        assert done.exit_code == 2, option
+        assert f"leave out {option[0]}" in " ".join(done.output.replace("│", " ").split()), done.output
+
+
+def test_programs_are_compared_to_their_end_and_without_run_times_by_a_guess(tmp_path: Path) -> None:
+    file = tmp_path / "work.yaml"
+    file.write_text('name: work\nsteps:\n  a: {run: "true"}\n  b: {run: "true", needs: [a], cpus: 2, runtime: 2h}\n')
+    done = CliRunner().invoke(application("simulate"), ["simulate", str(file), "--market", "harvest", "--json", "-"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["warnings"][0].startswith("nothing is known of how long 'a' takes")
+    assert found["markets"][0]["response_h"] == pytest.approx(2 + 1 / 60, rel=0.1)

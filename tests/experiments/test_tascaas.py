@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.core.divisible.records import Spec
 from tradewind.experiments.request import Request
 from tradewind.experiments.tascaas import static
 from tradewind.experiments.tascaas.feasible import share_in_time
 from tradewind.experiments.tascaas.reproduce import reproduce
 from tradewind.experiments.tascaas.settings import SLOTS, Extent, data_folder, series
 from tradewind.experiments.tascaas.static import Trial
+from tradewind.experiments.tascaas.world import Job, Site
 from tradewind.model.units import SECOND
-from tradewind.sim.divisible.world import SitePlan
 
 TINY = Extent(seeds=1, draws=8, kills=40, outages=2)
 
@@ -59,14 +58,14 @@ def test_the_measured_series_vary_as_their_description_says() -> None:
 
 
 def test_what_could_be_done_in_time_is_bounded_by_slots_and_by_partitions() -> None:
-    place = SitePlan("a", 4, 10.0)
+    place = Site("a", 4, 10.0)
 
-    def job(iterations: int, most: int) -> tuple[int, Spec]:
-        return 0, Spec(iterations, target=100 * SECOND, maximum=most)
+    def job(iterations: int, most: int) -> tuple[int, Job]:
+        return 0, Job(iterations, 100 * SECOND, maximum=most)
 
     assert share_in_time([place], [job(4_000, 4)]) == pytest.approx(1)
     assert share_in_time([place], [job(8_000, 4)]) == pytest.approx(0.5)
     assert share_in_time([place], [job(4_000, 1)]) == pytest.approx(0.25)
-    later = (100 * SECOND, Spec(4_000, target=100 * SECOND, maximum=4))
+    later = (100 * SECOND, Job(4_000, 100 * SECOND, maximum=4))
     assert share_in_time([place], [job(4_000, 4), later]) == pytest.approx(1)
     assert share_in_time([place], [job(4_000, 4), job(4_000, 4)]) == pytest.approx(0.5)

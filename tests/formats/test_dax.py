@@ -72,8 +72,8 @@ def test_reads_version_3_with_namespaces_and_run_times_in_profiles(write: Write)
         ("<job id='a'><uses file='f' link='input' size='1e99'/></job>", r"a\.size: '1e99' is too large"),
         ("<job id='a' runtime='nan'/>", "'nan' is too large"),
         ("<job id='a' runtime='inf'/>", "'inf' is too large"),
-        ("<job id='a'><argument>&#x85;&#x7f;</argument></job>", "must not hold control characters"),
-        ("<dax id='a' file='b'/>", "the element 'dax' holds another workflow"),
+        ("<job id='a'><argument>&#x85;&#x7f;</argument></job>", "must not contain control characters"),
+        ("<dax id='a' file='b'/>", "the element 'dax' contains another workflow"),
         (
             "<job id='a'/><job id='b'/>"
             + "".join(f"<child ref='{one}'><parent ref='{other}'/></child>" for one, other in ("ab", "ba")),

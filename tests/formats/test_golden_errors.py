@@ -64,23 +64,23 @@ BROKEN: list[tuple[str, str, str]] = [
     ),
     # YAML itself
     ("w.yaml", "tasks:\n  a: [\n", "w.yaml:3: not YAML: did not find expected node content"),
-    ("w.yaml", "a: 1\n---\nb: 2\n", "w.yaml:2: holds a second document after '---'; keep one document per file"),
-    ("w.yaml", "tasks: &t\n  a: *t\n", "w.yaml:2: tasks.a: the alias 't' stands inside what it repeats"),
-    ("w.yaml", "tasks: *nothing\n", "w.yaml:1: tasks: nothing is anchored as 'nothing'"),
+    ("w.yaml", "a: 1\n---\nb: 2\n", "w.yaml:2: contains a second document after '---'; keep one document per file"),
+    ("w.yaml", "tasks: &t\n  a: *t\n", "w.yaml:2: tasks.a: the alias 't' refers to a value that contains it"),
+    ("w.yaml", "tasks: *nothing\n", "w.yaml:1: tasks: no anchor is named 'nothing'"),
     (
         "w.yaml",
         "tasks: !!python/object:os.system {}\n",
         "w.yaml:1: tasks: the tag 'tag:yaml.org,2002:python/object:os.system' is not supported",
     ),
     ("w.yaml", "a\x07b: 1\n", "w.yaml:1: not YAML: unacceptable character #x0007: control characters are not allowed"),
-    ("w.yaml", "- a\n- b\n", "w.yaml: holds a list at the top; expected were fields such as 'tasks:'"),
-    ("w.yaml", "hello\n", "w.yaml: holds no fields at the top; expected were fields such as 'tasks:'"),
+    ("w.yaml", "- a\n- b\n", "w.yaml: contains a list at the top level; expected fields such as 'tasks:'"),
+    ("w.yaml", "hello\n", "w.yaml: contains no fields at the top level; expected fields such as 'tasks:'"),
     ("w.yaml", "", "w.yaml: is empty"),
     (
         "w.yaml",
         "name: x\n",
         (
-            "w.yaml: is neither a workflow, nor a program, nor machine types, nor a scenario;"
+            "w.yaml: is not a workflow, a program, machine types or a scenario;"
             " a workflow has 'tasks'; a program has 'steps'; a file of machine types has 'machines';"
             " a scenario has 'workload' and 'machines'"
         ),
@@ -107,7 +107,7 @@ BROKEN: list[tuple[str, str, str]] = [
     (
         "m.yaml",
         "machines:\n  small: {billing: {period: 0}}\n",
-        "m.yaml:2: machines.small.billing.period: must be more than zero",
+        "m.yaml:2: machines.small.billing.period: must be greater than zero",
     ),
     ("m.yaml", "machines:\n  small: {speed: 0}\n", "m.yaml:2: machines.small.speed: must be more than 0, not 0"),
     # scenarios
@@ -130,7 +130,7 @@ BROKEN: list[tuple[str, str, str]] = [
     (
         "s.yaml",
         "workload:\n- file: s.yaml\nmachines: {a: {}}\n",
-        "s.yaml: holds a scenario, not a workflow; a workflow has 'tasks'",
+        "s.yaml: contains a scenario, not a workflow; a workflow has 'tasks'",
     ),
     ("s.yaml", "workload:\n- generate: x\n", "s.yaml:1: the field 'machines' is missing"),
     # WfFormat
@@ -152,7 +152,7 @@ BROKEN: list[tuple[str, str, str]] = [
     (
         "wf.json",
         '{"schemaVersion": "1.4", "workflow": {"tasks": [\n{"name": "a", "runtimeInSeconds": -1}]}}',
-        "wf.json:2: workflow.tasks[0].runtimeInSeconds: -1 is negative; --lenient takes it for zero",
+        "wf.json:2: workflow.tasks[0].runtimeInSeconds: -1 is negative; --lenient reads it as zero",
     ),
     ("wf.json", '{"schemaVersion": "1.4"}', "wf.json:1: workflow: is missing"),
     # DAX
@@ -168,7 +168,7 @@ BROKEN: list[tuple[str, str, str]] = [
     ),
     ("d.xml", "<adag>\n<job id='a' name='x' runtime='soon'/></adag>", "d.xml:2: a.runtime: 'soon' is not a number"),
     ("d.xml", "<adag>\n<job></adag>", "d.xml:2: not XML: mismatched tag"),
-    ("d.xml", "<dag/>", "d.xml:1: the first element is 'dag', where a DAX has 'adag'"),
+    ("d.xml", "<dag/>", "d.xml:1: the first element is 'dag', expected 'adag'"),
     (
         "d.xml",
         "<!DOCTYPE a [\n<!ENTITY x 'y'>]><adag>&x;</adag>",
@@ -224,14 +224,14 @@ def test_refuses_bottomless_json(write: Write) -> None:
     [
         (b"\xff\xfet\x00a\x00", "byte 0xff is not UTF-8 text; save the file as UTF-8"),
         (b"name: caf\xe9\n", "byte 0xe9 is not UTF-8 text"),
-        (b"tasks: \x00", "holds zero bytes; this is no text file"),
+        (b"tasks: \x00", "contains zero bytes; this is not a text file"),
         (b"  \n \n", "is empty"),
         (
             gzip.compress(b"tasks: {a: {}}", mtime=0)[:-10],
-            "the gzip data end too early; the file was cut short; fetch it again",
+            "the gzip data ends too early; the file is truncated; download it again",
         ),
-        (gzip.compress(b"tasks: {a: {}}", mtime=0)[:10] + b"\xff" * 30, "the gzip data are damaged"),
-        (gzip.compress(b"tasks: {a: {}}", mtime=0) + b"junk", "something that is no gzip data follows the gzip data"),
+        (gzip.compress(b"tasks: {a: {}}", mtime=0)[:10] + b"\xff" * 30, "the gzip data is damaged"),
+        (gzip.compress(b"tasks: {a: {}}", mtime=0) + b"junk", "the gzip data is followed by other data"),
     ],
 )
 def test_refuses_what_is_no_text(write: Write, content: bytes, reason: str) -> None:

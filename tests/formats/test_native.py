@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from tradewind.formats import (
     load_scenario,
     load_workflow,
 )
+from tradewind.formats.load import load_text
 from tradewind.formats.native import workflow_from
 from tradewind.formats.source import Source, unpack
 from tradewind.formats.write import write_native
@@ -108,8 +110,21 @@ def test_reads_packed_files_member_after_member(write: Write, shorten: bool) -> 
     assert load_workflow(write(name, packed)).name == "reads"
 
 
+def test_what_comes_from_elsewhere_unpacks_to_no_more_than_documents_do() -> None:
+    bomb = gzip.compress(b"tasks: {a: {}}\n" + b"#" * 50_000_000)
+    with pytest.raises(FormatError, match=r"decompresses to more than 4,194,304 bytes"):
+        load_text(bomb, "bomb")
+    chance = random.Random(1)
+    tasks = "".join(f"  a{number}: {{runtime: {chance.random()}}}\n" for number in range(150_000))
+    packed = gzip.compress(f"tasks:\n{tasks}".encode())
+    with pytest.raises(FormatError, match=r"decompresses to more than 1,000,000 bytes"):
+        load_text(packed, "large", largest=1_000_000)
+    pieces = [gzip.compress(text.encode(), mtime=0) for text in ("tasks:\n", tasks)]
+    assert unpack(b"".join(pieces), "large") == f"tasks:\n{tasks}".encode()
+
+
 def test_refuses_to_unpack_without_bound() -> None:
-    with pytest.raises(FormatError, match="unpacks to more than 1,000 bytes"):
+    with pytest.raises(FormatError, match="decompresses to more than 1,000 bytes"):
         unpack(gzip.compress(b"x" * 10_000_000), "bomb", largest=1000)
 
 
@@ -244,12 +259,12 @@ def test_lists_find_the_line_of_a_task(write: Write) -> None:
 def test_says_when_a_file_is_of_another_kind(write: Write, content: str, wrong: list[type]) -> None:
     file = write("x.yaml", content)
     for loader in wrong:
-        with pytest.raises(FormatError, match=r"x\.yaml: holds .*, not .*; a .* has "):
+        with pytest.raises(FormatError, match=r"x\.yaml: contains .*, not .*; a .* has "):
             loader(file)
 
 
 def test_a_scenario_that_takes_its_machines_from_itself_is_refused(write: Write) -> None:
-    with pytest.raises(FormatError, match="holds a scenario, not machine types"):
+    with pytest.raises(FormatError, match="contains a scenario, not machine types"):
         load(write("s.yaml", "workload: [{generate: x}]\nmachines: s.yaml\n"))
 
 

@@ -133,10 +133,10 @@ def test_a_program_is_a_kind_of_document() -> None:
     Path("w.yaml").write_text("steps:\n  a:\n    steps:\n      b: {run: x}\n")
     document = load("w.yaml")
     assert (document.kind, document.line_of("b"), document.line_of("a")) == ("program", 4, 2)
-    with pytest.raises(FormatError, match="holds a program, not a workflow"):
+    with pytest.raises(FormatError, match="contains a program, not a workflow"):
         load_workflow("w.yaml")
     Path("w.yaml").write_text("tasks: {a: {}}")
-    with pytest.raises(FormatError, match="holds a workflow, not a program; a program has 'steps'"):
+    with pytest.raises(FormatError, match="contains a workflow, not a program; a program has 'steps'"):
         load_program("w.yaml")
 
 
@@ -146,30 +146,38 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("steps: {}", "w.yaml:1: steps: there are no steps"),
+        ("steps: {}", "w.yaml:1: steps: has no steps"),
         (
             STEP + "  b: {}",
-            "w.yaml:3: steps.b: has nothing to do; add run:, python:, container:, divisible:, steps: or include:",
+            "w.yaml:3: steps.b: has no action; add run:, python:, container:, divisible:, steps: or include:",
         ),
-        (STEP + "  b: {run: x, python: a:b}", "w.yaml:3: steps.b: has run and python; a step does one thing"),
+        (STEP + "  b: {run: x, python: a:b}", "w.yaml:3: steps.b: has run and python; a step has one action"),
         (STEP + "  b: {runn: x}", "w.yaml:3: steps.b: unknown field 'runn'; did you mean 'run'?"),
         (STEP + "  b: {run: x, retries: {eror: 1}}", "steps.b.retries: unknown field 'eror'; did you mean 'error'?"),
-        (STEP + "  b: {run: 'x {{ aa.out }}'}", "w.yaml:3: steps.b.run: nothing is named 'aa'; did you mean 'a'?"),
+        (STEP + "  b: {run: 'x {{ aa.out }}'}", "w.yaml:3: steps.b.run: unknown name 'aa'; did you mean 'a'?"),
         (STEP + "  b: {run: x, needs: [aa]}", "w.yaml:3: steps.b.needs: no step named 'aa'; did you mean 'a'?"),
         (STEP + "  b: {run: '{{ a.outt }}'}", "steps.b.run: the step 'a' has no output 'outt'; did you mean 'out'?"),
         (STEP + "  b: {run: '{{ c.x }}'}\n  c: {run: x}", "the step 'c' has no output 'x'; it declares none"),
         (STEP + "  b: {run: '{{ params.x }}'}", "steps.b.run: no parameter named 'x'; add it to 'params:'"),
-        (STEP + "  b: {run: '{{ x }}'}\nparams: {x: 1}", "steps.b.run: nothing is named 'x'; write params.x"),
-        (STEP + "  b: {run: '{{ item }}'}\n  c: {for_each: [1], run: x}", "it is known inside its loop only"),
-        (STEP + "  b: {for_each: '[item]', run: x}", "steps.b.for_each: nothing is named 'item'; it is known inside"),
+        (
+            STEP + "params: {x: 18446744073709551616}",
+            "params.x: contains a number of more than 64 bits: 18446744073709551616",
+        ),
+        (STEP + "params: {x: {default: [18446744073709551616]}}", "params.x: contains a number of more than 64 bits"),
+        (STEP + "  b: {run: '{{ x }}'}\nparams: {x: 1}", "steps.b.run: unknown name 'x'; write params.x"),
+        (STEP + "  b: {run: '{{ item }}'}\n  c: {for_each: [1], run: x}", "it is only visible inside its loop"),
+        (
+            STEP + "  b: {for_each: '[item]', run: x}",
+            "steps.b.for_each: unknown name 'item'; it is only visible",
+        ),
         (STEP + "  b: {run: '{{ b.x }}', outputs: {x: y}}", "steps.b.run: waits for itself"),
         (
             STEP + "  b: {steps: {c: {run: x, needs: [b]}}}",
-            "steps.b.steps.c.needs: waits for 'b', which it is inside of",
+            "steps.b.steps.c.needs: waits for 'b', which contains it",
         ),
         (
             STEP + "  b: {steps: {c: {run: x}}}\n  d: {run: x, needs: [c]}",
-            "no step named 'c'; it is inside another step",
+            "no step named 'c'; it is nested in another step",
         ),
         (
             STEP + "  b: {run: x, needs: [c]}\n  c: {run: x, needs: [b]}",
@@ -179,7 +187,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
             STEP + "  b: {run: '{{ c.o }}', outputs: {o: x}}\n  c: {steps: {d: {run: '{{ b.o }}'}}, outputs: {o: 1}}",
             "steps wait for each other",
         ),
-        (STEP + "  a-b: {run: x, outputs: {o: y}}\n  c: {run: '{{ a-b.o }}'}", "nothing is named 'b'"),
+        (STEP + "  a-b: {run: x, outputs: {o: y}}\n  c: {run: '{{ a-b.o }}'}", "unknown name 'b'"),
         (STEP + "  x-b: {run: x, outputs: {o: y}}\n  c: {run: '{{ x - 1 }}'}", "write steps['x-b'] for a step with -"),
         (STEP + "  b: {run: '{{ steps[a].out }}'}", "'steps' takes the id of a step"),
         (STEP + "  b: {run: 'x {{ a.out'}", "steps.b.run: '{{ a.out' has no end '}}'"),
@@ -189,8 +197,8 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         (STEP + "  b: {run: x, outputs: {o: {}}}", "steps.b.outputs.o: needs either a path or a value"),
         (STEP + "  b: {run: x, outputs: {o: {file: y}}}", "known are many, optional, path, value"),
         (STEP + "  b: {python: train}", "steps.b.python: 'train' is not a function; write module:function"),
-        (STEP + "  b: {run: x, as: y}", "steps.b.as: says nothing without for_each"),
-        (STEP + "  b: {steps: {c: {run: x}}, cpus: 2}", "steps.b.cpus: says nothing here; give it to the steps inside"),
+        (STEP + "  b: {run: x, as: y}", "steps.b.as: has no effect without for_each"),
+        (STEP + "  b: {steps: {c: {run: x}}, cpus: 2}", "steps.b.cpus: has no effect here; set it on the nested steps"),
         (STEP + "  b: {for_each: [1], as: params, run: x}", "'params' cannot be the name of a variable"),
         (STEP + "  b: {for_each: [1], as: c, steps: {c: {run: x}}}", "the id 'c' has another meaning"),
         (STEP + "  b: {steps: {a: {run: x}}}", "a second step has the id 'a'"),
@@ -203,7 +211,7 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
         (STEP + "  b: {include: w.yaml}", "w.yaml: includes itself"),
         (
             STEP + "  b: {include: q}\nprograms: {q: {params: {p: }, steps: {x: {run: x}}}}",
-            "must be given the parameter 'p'",
+            "requires the parameter 'p'",
         ),
         (
             STEP + "  b: {include: q, inputs: {pp: 1}}\nprograms: {q: {params: {p: 1}, steps: {x: {run: x}}}}",
@@ -214,12 +222,12 @@ STEP = "steps:\n  a: {run: x, outputs: {out: o.txt}}\n"
             "the step 'b' has no output 'x'",
         ),
         (STEP + "params: {x: {type: int, default: a}}", "params.x.default: must be a whole number, not 'a'"),
-        (STEP + "params: {x: {type: integer}}", "params.x.type: does not fit; choose from any, text, int"),
-        (STEP + "params: {x-y: 1}", "params.x-y: is not a name that expressions can use"),
-        (STEP + "outputs: {x: '{{ b.out }}'}", "w.yaml:3: outputs.x: nothing is named 'b'"),
-        (STEP + "  b: {run: x, timeout: 0}", "steps.b.timeout: must be more than zero"),
+        (STEP + "params: {x: {type: integer}}", "params.x.type: is invalid; choose from any, text, int"),
+        (STEP + "params: {x-y: 1}", "params.x-y: cannot be used as a name in expressions"),
+        (STEP + "outputs: {x: '{{ b.out }}'}", "w.yaml:3: outputs.x: unknown name 'b'"),
+        (STEP + "  b: {run: x, timeout: 0}", "steps.b.timeout: must be greater than zero"),
         (STEP + "  b: {run: x, when: 3}", "steps.b.when"),
-        (STEP + "  b: {for_each: [1], steps: {c: {run: '{{ index.x }}'}}}", "'index' is the number of the item"),
+        (STEP + "  b: {for_each: [1], steps: {c: {run: '{{ index.x }}'}}}", "'index' is the position of the item"),
     ],
 )
 def test_refuses_with_place_and_remedy(text: str, message: str) -> None:
@@ -275,7 +283,7 @@ def test_text_for_a_parameter_of_any_type_is_read_as_its_default_suggests(
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({}, "'n' .how many. must be given"),
+        ({}, "'n' .how many. is required"),
         ({"n": 1, "mm": 1}, "no parameter 'mm'; did you mean 'm'"),
         ({"n": "x"}, "must be a whole number, not 'x'"),
         ({"n": [1]}, "must be a whole number, not a list"),

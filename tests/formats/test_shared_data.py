@@ -60,7 +60,7 @@ def test_negative_times_and_sizes_are_told_with_their_lines() -> None:
     assert caught.value.count == 57 + 209
     assert caught.value.line == 30
     first, *_, last = str(caught.value).splitlines()
-    assert first.endswith(":30: ID00000.size: '-6585019' is negative; --lenient takes it for zero")
+    assert first.endswith(":30: ID00000.size: '-6585019' is negative; --lenient reads it as zero")
     assert last == "and 246 more"
 
 

@@ -19,6 +19,7 @@ from tradewind.cli import application
 from tradewind.client.backend import Submission
 from tradewind.client.bundle import request
 from tradewind.core.chains.generator import Generator
+from tradewind.core.chains.outline import outline
 from tradewind.formats.errors import FormatError
 from tradewind.formats.load import load, load_text
 from tradewind.formats.write_program import write_program
@@ -167,20 +168,75 @@ def test_the_docker_runtime_is_a_container_with_the_entry_point_of_its_image(tmp
     ("text", "message"),
     [
         ("api: 3.0.0\nactions: []", "flow.yaml:1: api: unknown version '3.0.0'"),
-        ("api: 4.1.0\nactions: []", "actions: there are no actions"),
+        ("api: 4.1.0\nactions: []", "actions: has no actions"),
         ("api: 4.1.0\nactions:\n- {type: store}", "flow.yaml:3: actions[0].type: 'store' is not supported"),
         ("api: 4.1.0\nactions:\n- {type: execute, service: splid}", "no service named 'splid'; did you mean 'split'?"),
         ("api: 4.1.0\nactions:\n- {type: execute, service: cp}", "'cp' needs a value for 'input_file'"),
         (f"api: 4.1.0\nactions:\n- {COPY}", "flow.yaml:3: actions[0].inputs[0].var: no variable 'a' has a value"),
-        (f"api: 4.1.0\nvars: [{{id: a, value: x}}]\nactions: [{COPY}, {COPY}]", "'b' has a value already"),
+        (f"api: 4.1.0\nvars: [{{id: a, value: x}}]\nactions: [{COPY}, {COPY}]", "'b' already has a value"),
         ("api: 4.1.0\nactions: [{type: include, macro: thrice}]", "no macro named 'thrice'"),
-        ("api: 4.1.0\nactions: [{type: include, macro: twice}]", "must be given the parameter 'source'"),
+        (
+            "api: 4.1.0\nactions: [{type: include, macro: twice, outputs: [{id: target, var: t}]}]",
+            "requires the parameter 'source'",
+        ),
         (f"api: 4.1.0\nactions:\n- {COPY[:-1]}, dependsOn: [nobody]}}", "no action has the id 'nobody'"),
         (f"api: 4.1.0\nactions:\n- {COPY[:-1]}, colour: red}}", "actions[0].colour: unknown field"),
         (f"api: 4.1.0\nactions:\n- {COPY[:-1]}, maxRuntime: soon}}", "must be a duration, not 'soon'"),
         (f"api: 4.1.0\nactions:\n- {COPY[:-1]}, retries: {{maxAttempts: 0}}}}", "0 attempts are not supported"),
-        (LOOP, "the variable 'b' is known inside a loop only"),
+        (LOOP, "the variable 'b' is only visible inside a loop"),
         (ABSOLUTE, "absolute prefix"),
+        (
+            f"api: 4.1.0\nvars:\n- {{id: a, value: [x, y]}}\nactions:\n- {COPY}",
+            "flow.yaml:5: actions[0].inputs: 'cp' takes 1 of 'input_file', not 2",
+        ),
+        (
+            f"api: 4.1.0\nactions:\n- {COPY.replace('var: a', 'value: [x, y]')}",
+            "flow.yaml:3: actions[0].inputs: 'cp' takes 1 of 'input_file', not 2",
+        ),
+        (
+            (
+                f"api: 4.1.0\nvars: [{{id: a, value: x}}]\nactions:\n- {COPY[:-1]}, id: one}}\n"
+                f"- {COPY.replace('var: b', 'var: c')[:-1]}, id: one}}"
+            ),
+            "flow.yaml:5: actions[1].id: a second action has the id 'one'",
+        ),
+        (
+            (
+                f"api: 4.1.0\nvars: [{{id: a, value: x}}]\nactions:\n"
+                f"- {COPY.replace('var: b}', 'var: b}, {id: output_file, var: c}')}"
+            ),
+            "flow.yaml:4: actions[0].outputs[1]: a second variable for the output 'output_file' of 'cp'",
+        ),
+        (
+            (
+                "api: 4.1.0\nactions:\n- {type: include, macro: twice, inputs: [{id: source, value: x},"
+                " {id: source, value: y}], outputs: [{id: target, var: t}]}"
+            ),
+            "flow.yaml:3: actions[0].inputs[1]: 'source' is passed to 'twice' twice",
+        ),
+        (
+            (
+                "api: 4.1.0\nactions:\n- {type: include, macro: twice, inputs: [{id: source, value: x}],"
+                " outputs: [{id: target, var: t}, {id: target, var: u}]}"
+            ),
+            "flow.yaml:3: actions[0].outputs[1]: a second variable for the output 'target' of 'twice'",
+        ),
+        (
+            "api: 4.1.0\nactions:\n- {type: include, macro: twice, inputs: [{id: source, value: x}]}",
+            "flow.yaml:3: actions[0].outputs: 'twice' needs a variable for its output 'target'",
+        ),
+        (
+            f"api: 4.1.0\nvars:\n- {{id: a, value: x}}\n- {{id: one}}\nactions:\n- {COPY[:-1]}, id: one}}",
+            "flow.yaml:4: vars[1]: an action has the id 'one'; rename one of them",
+        ),
+        (
+            f"api: 4.1.0\nvars:\n- {{id: a, value: x}}\n- {{id: b}}\n- {{id: b}}\nactions:\n- {COPY}",
+            "flow.yaml:5: vars[2]: a second variable is named 'b'",
+        ),
+        (
+            f"api: 4.1.0\nactions:\n- {COPY[:-1]}, maxRuntime: {{timeout: 1m, errorOnTimeout: false}}}}",
+            "flow.yaml:3: actions[0].maxRuntime.errorOnTimeout: false is not supported; leave it out, or set it",
+        ),
     ],
 )
 def test_refuses_with_place_and_remedy(tmp_path: Path, text: str, message: str) -> None:
@@ -194,6 +250,40 @@ def test_services_that_cannot_be_run_are_refused_where_they_stand(tmp_path: Path
     (tmp_path / "flow.yaml").write_text("api: 4.7.0\nactions: [{type: execute, service: a}]")
     with pytest.raises(FormatError, match=r"services.yaml:1: \[0\].runtime: 'kubernetes' is not supported"):
         load(tmp_path / "flow.yaml")
+
+
+def test_a_service_that_cannot_be_run_is_no_matter_to_those_who_do_not_use_it(tmp_path: Path) -> None:
+    (tmp_path / "services.yaml").write_text(f"{SERVICES}\n- {{id: k, path: x, runtime: kubernetes, parameters: []}}")
+    flow = tmp_path / "flow.yaml"
+    flow.write_text(f"api: 4.7.0\nvars: [{{id: a, value: x}}]\nactions: [{COPY}]")
+    assert isinstance(load(flow).content, Program)
+    flow.write_text("api: 4.7.0\nactions: [{type: execute, service: k}]")
+    with pytest.raises(FormatError, match=r"services.yaml:.*runtime: 'kubernetes' is not supported"):
+        load(flow)
+
+
+def test_a_list_that_is_known_only_later_must_have_one_item_where_one_is_taken(tmp_path: Path) -> None:
+    text = """
+    api: 4.7.0
+    vars: [{id: many, value: [[x, y], [z]]}]
+    actions:
+      - {type: for, input: many, enumerator: a, actions: [%s]}
+    """
+    program = steep(tmp_path, text % COPY)
+    generator = Generator(program, bind(program, {}))
+    (chain,) = generator.begin()
+    assert "cp" in str(chain.calls[0].action)
+    (fault,) = generator.faults
+    assert "only() takes a list of one item, not of 2" in fault.reason
+
+
+def test_a_time_out_that_is_an_error_is_taken(tmp_path: Path) -> None:
+    text = f"""
+    api: 4.7.0
+    vars: [{{id: a, value: x}}]
+    actions: [{COPY[:-1]}, maxRuntime: {{timeout: 1m, errorOnTimeout: true}}}}]
+    """
+    assert steep(tmp_path, text).steps[0].limits.run == MINUTE
 
 
 def test_a_submitted_text_finds_services_among_the_files_sent_along() -> None:
@@ -311,6 +401,8 @@ def test_what_it_becomes_can_be_written_down_and_read_again(tmp_path: Path) -> N
 
 def test_the_commands_take_steep_workflows(tmp_path: Path) -> None:
     steep(tmp_path, FLOW)
+    for name in ("words.txt", "three.txt"):
+        (tmp_path / name).write_text("3")
     (tmp_path / "services.yaml").rename(tmp_path / "elsewhere.yaml")
     given = ["--services", str(tmp_path / "elsewhere.yaml"), "--services", str(tmp_path / "macros.yaml")]
     run = CliRunner().invoke
@@ -357,7 +449,38 @@ def test_whatever_is_wrong_with_the_files_is_told_as_an_error_of_the_file(data: 
 
 def test_a_submission_takes_the_services_along(tmp_path: Path) -> None:
     steep(tmp_path, FLOW)
+    for name in ("words.txt", "three.txt"):  # submissions check that default files exist
+        (tmp_path / name).touch()
     body = request(Submission(tmp_path / "flow.yaml"))["json"]
     assert set(body["files"]) == {"services.yaml", "macros.yaml"}
     files = {name: text.encode() for name, text in body["files"].items()}
     assert load_text(body["workflow"].encode(), "flow.yaml", files=files).kind == "program"
+
+
+def test_the_outline_has_loops_over_lists_that_are_not_known_yet(tmp_path: Path) -> None:
+    text = """
+    api: 4.7.0
+    vars: [{id: l, value: [x, y]}]
+    actions:
+      - {type: for, input: l, enumerator: a, output: copies, yieldToOutput: b, actions: [%s]}
+      - {type: for, input: copies, enumerator: c, actions: [%s]}
+    """
+    program = steep(tmp_path, text % (COPY, COPY.replace("var: a", "var: c").replace("var: b", "var: d")))
+    found = outline(program, bind(program, {}), lambda _: 3)
+    assert found.parents == ((), (), (0, 1), (0, 1), (0, 1)), "two are known, and three were there in earlier runs"
+    assert len(outline(program, bind(program, {}), lambda _: None).tasks) == 3
+
+
+def test_a_loop_over_what_a_loop_yields_begins_as_items_arrive(tmp_path: Path) -> None:
+    text = """
+    api: 4.7.0
+    vars: [{id: l, value: [x, y]}]
+    actions:
+      - {type: for, input: l, enumerator: a, output: copies, yieldToOutput: b, actions: [%s]}
+      - {type: for, input: copies, enumerator: c, actions: [%s]}
+    """
+    program = steep(tmp_path, text % (COPY, COPY.replace("var: a", "var: c").replace("var: b", "var: d")))
+    generator = Generator(program, bind(program, {}))
+    assert [chain.id for chain in generator.begin()] == ["cp[0]", "cp[1]"]
+    (early,) = generator.finished("cp[1]", {"cp[1]": {"output_file": "/copy"}})
+    assert early.id == "cp_2[1]"

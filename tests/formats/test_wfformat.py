@@ -112,7 +112,7 @@ def test_finds_the_line_of_a_task(write: Write) -> None:
         ("x", None, "tasks: must be a list, not 'x'"),
         (None, None, "tasks: is missing"),
         ([{"id": 5}], [], r"tasks\[0\]\.id: must be text, not 5"),
-        ([{"id": "a\nb"}], [], "must not hold line breaks"),
+        ([{"id": "a\nb"}], [], "must not contain line breaks"),
         ([{"id": "a", "parents": "b"}], [], "parents: must be a list, not 'b'"),
         ([{"id": "a", "parents": [{}]}], [], "parents: must be text, not a mapping"),
         ([{"id": "a", "children": ["b"]}], [], "children: no task named 'b'"),
@@ -122,7 +122,7 @@ def test_finds_the_line_of_a_task(write: Write) -> None:
         ([{"id": "a"}], [{"id": "a", "runtimeInSeconds": 1e300}], "is too large"),
         ([{"id": "a"}], [{"id": "a", "runtimeInSeconds": 10**400}], "a huge number is too large"),
         ([{"id": "a"}], [{"id": "a", "command": {"program": 5}}], "program and arguments must be text"),
-        ([{"id": "a"}], [{"id": "a", "command": "\x01"}], "must not hold control characters"),
+        ([{"id": "a"}], [{"id": "a", "command": "\x01"}], "must not contain control characters"),
         ([{"id": "a"}], 5, "tasks: must be a list, not 5"),
     ],
 )

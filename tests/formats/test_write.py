@@ -1,10 +1,13 @@
 """Files are written whole or not at all, and quickly; schemas and pictures are well formed."""
 
 import gzip
+import json
 import random
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import jsonschema  # type: ignore[import-untyped]
@@ -115,6 +118,25 @@ def test_schemas_accept_their_examples_as_the_loader_does(write: Write, kind: st
         text = str(example).replace("'", '"')
         assert load(write("x", text)).kind == kind
     assert made["title"] == f"Tradewind {kind}"
+
+
+def test_the_schema_tells_defaults_as_users_write_them() -> None:
+    defaults = dict(_defaults(schema("scenario")))
+    assert defaults["period"] == defaults["billing"] == defaults["interval"] == "1m"
+    assert dict(_defaults(schema("workflow")))["max_delay"] == "10m"
+    assert defaults["length"] == "168h"
+    assert defaults["limit"] == 1_000_000
+    for kind in KINDS:
+        assert "x-duration" not in json.dumps(schema(kind))
+        for name, value in _defaults(schema(kind)):
+            assert name in ("limit", "most") or not isinstance(value, int) or value < 60_000_000, name
+
+
+def _defaults(node: Any) -> Iterator[tuple[str, Any]]:
+    for name, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        if isinstance(inner, dict) and "default" in inner:
+            yield str(name), inner["default"]
+        yield from _defaults(inner)
 
 
 VALIDATOR = jsonschema.Draft202012Validator(schema("workflow"))

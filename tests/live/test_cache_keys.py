@@ -45,6 +45,7 @@ def test_equal_inputs_and_only_those_have_equal_keys(one: Any, other: Any) -> No
     [
         (replace(CALL, action=Shell("do it {{ x }}")), "command"),
         (replace(CALL, action=Container("i", "do {{ x }}")), "command"),
+        (replace(CALL, action=Shell("do {{ x }}", "sh")), "shell"),
         (replace(CALL, environment={"E": "2"}), "env.E"),
         (replace(CALL, environment={}), "env.E"),
         (replace(CALL, outputs={"p": Output("out.txt")}), "outputs"),

@@ -76,8 +76,8 @@ def test_public_traces_run_live(tmp_path: Path, name: str, speed: int, burns: bo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["flow.yaml", "--speed", "10"], "without"),
-        (["flow.yaml", "--burn"], "without"),
+        (["flow.yaml", "--speed", "10"], "--speed and --burn need --replay"),
+        (["flow.yaml", "--burn"], "--speed and --burn need --replay"),
         (["flow.yaml", "--replay"], "recorded"),
         (["flow.yaml", "other.yaml"], "one workflow at a time"),
     ],

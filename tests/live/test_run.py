@@ -82,6 +82,21 @@ def test_a_failure_shows_the_last_lines_and_the_folder(tmp_path: Path) -> None:
     assert ".tradewind/runs" in done.stderr
 
 
+def test_all_failures_are_counted_although_only_the_last_are_remembered(tmp_path: Path) -> None:
+    write(tmp_path, "name: many\ntasks:\n" + "".join(f"  t{number}: {{run: exit 3}}\n" for number in range(5)))
+    code = "import tradewind.live.driver as d; d.MOST = 3; from tradewind.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", "flow.yaml", "--keep-going"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "5 failed" in done.stderr
+    assert "and 2 more; `tradewind get" in done.stderr
+    summary = subprocess.run(
+        [*command, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    found = json.loads(summary.stdout)
+    assert (found["failed"], len(found["failures"])) == (5, 3)
+
+
 def test_keep_going_runs_what_does_not_depend_on_the_failure(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -115,7 +130,7 @@ def test_retries_and_growing_attempts(tmp_path: Path) -> None:
         (["flow.yaml", "-p", "nope=1"], 2, "nope"),
         (["nowhere.yaml"], 2, "nowhere.yaml"),
         ([], 2, "--resume"),
-        (["flow.yaml", "--machines", "machines.yaml", "--budget", "0.5"], 3, "pays for no machine"),
+        (["flow.yaml", "--machines", "machines.yaml", "--budget", "0.5"], 3, "cannot pay for any machine"),
         (["gpu.yaml"], 5, "gpu"),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import string
 import time
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -21,10 +22,13 @@ from tradewind.model.expression import (
     resolve,
     template,
 )
+from tradewind.model.values import Evaluation
 
+DEEP: Json = json.loads("[" * 60 + "]" * 60)
 NAMES: dict[str, Json] = {
     "a": {"bam": "/x/y.sorted.bam", "n": 3, "list": [1, 2, 3], "deep": {"er": [{"k": "v"}]}},
     "item": "s 1",
+    "deepest": DEEP,
     "flag": False,
     "gone": Outputs(),
 }
@@ -37,7 +41,7 @@ def lookup(name: str) -> Json:
 
 
 def value(text: str) -> Json:
-    return parse(text).evaluate(lookup)
+    return parse(text).evaluate(Evaluation(lookup))
 
 
 @pytest.mark.parametrize(
@@ -91,15 +95,15 @@ def test_computes(text: str, wanted: Json) -> None:
         ("a.list[7]", "no item 7; there are 3"),
         ("a.list.x", "items are taken by number"),
         ("nothing", "nothing is named 'nothing'"),
-        ("2 ** 3", "not part of the language"),
-        ("1 << 9", "not part of the language"),
+        ("2 ** 3", "unsupported operator"),
+        ("1 << 9", "unsupported operator"),
         ("lambda: 1", "Lambda is not part of the language"),
         ("[x for x in a.list]", "ListComp is not part"),
         ("f'{a}'", "JoinedStr is not part"),
         ("(x := 1)", "NamedExpr is not part"),
         ("a.list is None", "use =="),
         ("item.upper()", "no methods"),
-        ("open('x')", "no function named 'open'; there are"),
+        ("open('x')", "no function named 'open'; use one of"),
         ("len(a, a)", "takes 1 argument, not 2"),
         ("range(*a.list)", "plain arguments"),
         ("'a' + 1", "cannot compute text + a number"),
@@ -114,9 +118,9 @@ def test_computes(text: str, wanted: Json) -> None:
         ("9223372036854775807 + 1", "too large"),
         ("1e308 * 10", "not finite"),
         ("99999999999999999999", "too large"),
-        ("1e999", "no value of the language"),
-        ("1j", "no value of the language"),
-        ("b'x'", "no value of the language"),
+        ("1e999", "not a value of the language"),
+        ("1j", "not a value of the language"),
+        ("b'x'", "not a value of the language"),
         ("min([])", "empty list"),
         ("sum(['a'])", "list of numbers"),
         ("zip([1], [])", "different lengths"),
@@ -125,9 +129,17 @@ def test_computes(text: str, wanted: Json) -> None:
         ("int('x')", "invalid literal"),
         ("int('" + "9" * 50 + "')", "too long"),
         ("len(5)", "len() of a number"),
-        ("[1, 2][::2]", "as in x[1:3]"),
+        ("[1, 2][::2]", "like x[1:3]"),
         ("(" * 70 + "1" + ")" * 70 + "+" + "-" * 70 + "1", "deep"),
         ("'" + "x" * 10_001 + "'", "more than 10,000 characters"),
+        ("'\\ud800'", "not valid Unicode"),
+        ("len(str(['a' * 1000000] * 1000000)) > 3", "more than 1,000,000 items"),
+        ("str([['a' * 1000000] * 50] * 50)", "more than 1,000,000 items"),
+        (" + ".join(["len(split('a ' * 400000))"] * 20), "takes too long"),
+        (" + ".join(["len(sorted(range(900000)))"] * 9), "takes too long"),
+        (" and ".join(["range(900000) == range(900000)"] * 9), "takes too long"),
+        ("zip(" + ", ".join(["range(900000)"] * 9) + ")", "takes too long"),
+        ("[" * 50 + "deepest" + "]" * 50, "nested more than 100 levels"),
     ],
 )
 def test_refuses(text: str, reason: str) -> None:
@@ -211,3 +223,38 @@ def test_resolves_what_earlier_calls_leave() -> None:
     assert resolve(given, {"x": {"out": {"k": ["v"]}, "n": 4}}) == {"a": ["v", 1], "b": "5 t"}
     with pytest.raises(ExpressionError):
         resolve(Ref("x", "nothing"), {"x": {}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["{{ deepest }}", ["{{ [deepest] }}"]],
+        ["{{ 'x' * 1000000 }}"] * 100,
+        " ".join(["{{ 'x' * 1000000 }}"] * 100),
+        {str(key): "{{ range(900000) }}" for key in range(9)},
+    ],
+)
+def test_what_templates_build_together_is_bounded_too(value: Json) -> None:
+    outer = value
+    if "deepest" in str(value):
+        for _ in range(50):
+            outer = [outer]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ExpressionError, match="more than"):
+            fill(outer, lookup)
+        assert tracemalloc.get_traced_memory()[1] < 300_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [1_000, 400_000])
+def test_the_keys_of_a_mapping_count_as_much_as_its_values(count: int) -> None:
+    with pytest.raises(ExpressionError, match="more than"):
+        fill(f"{{{{ len(str([n] * {count})) }}}}", {"n": {"x" * 1_000_000: 1}}.__getitem__)
+
+
+@pytest.mark.parametrize("text", [r"{{ {'\ud800': 1} }}", r"{{ ['\udfff'] }}"])
+def test_text_in_an_expression_is_valid_unicode(text: str) -> None:
+    with pytest.raises(ExpressionError, match="Unicode"):
+        fill(text, NAMES.__getitem__)

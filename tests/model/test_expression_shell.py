@@ -75,7 +75,7 @@ def test_a_command_without_names_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("x {{ y }}", "asks for the input 'y'"),
+        ("x {{ y }}", "uses the input 'y'"),
         ("x {{ v.z }}", "is not the name of an input"),
         ("x `echo {{ v }}`", r"use \$"),
         ("x $'{{ v }}'", "cannot stand inside"),

@@ -29,6 +29,13 @@ def test_never_less_than_held_is_charged(period: int, held: int) -> None:
     assert held <= Billing(period).used(held) < held + period
 
 
+@pytest.mark.parametrize(
+    ("memory", "shown"), [(37 * 10**9, "memory=37GB"), (1_500_000, "memory=1.5MB"), (2**30 + 1, "memory=1073741825")]
+)
+def test_memory_is_shown_as_a_size_unless_that_would_round_it(memory: int, shown: str) -> None:
+    assert str(Requirement(amounts=amounts(cpus=5, memory=memory))) == f"cpus=5, {shown}"
+
+
 def test_offers_what_it_has() -> None:
     machine = MachineType("m", capabilities=frozenset({"gpu", "fast"}), amounts=amounts(cpus=4, memory=8))
     assert machine.offers(ANYTHING)

@@ -71,6 +71,16 @@ def test_policies_are_compared_in_one_picture(tmp_path: Path) -> None:
     assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
 
 
+def test_a_policy_that_never_finishes_is_left_out_of_the_picture(tmp_path: Path) -> None:
+    runs = {"pfa": run(), "broke": run(budget=0)}
+    draw_comparison(runs, tmp_path / "both.svg", "two policies")
+    text = (tmp_path / "both.svg").read_text()
+    assert text.count("broke") == 1
+    assert "left out: under broke the work never finished" in text
+    with pytest.raises(ValueError, match="under broke the work never finished"):
+        draw_comparison({"broke": run(budget=0)}, tmp_path / "one.svg")
+
+
 def test_nothing_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nothing to compare"):
         draw_comparison({}, tmp_path / "c.svg")

@@ -139,7 +139,7 @@ def test_fixed_replaces_what_is_lost_and_keeps_what_is_idle() -> None:
 
 def test_fixed_says_which_types_there_are() -> None:
     world = Bench([minutely("a"), minutely("b")], "fixed", {"type": "c"})
-    with pytest.raises(ValueError, match="there is no machine type 'c'; there are a, b"):
+    with pytest.raises(ValueError, match="no machine type is named 'c'; use one of a, b"):
         world.submit(0, independent(1))
 
 

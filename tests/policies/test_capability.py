@@ -347,8 +347,15 @@ def test_remaining_counts_ready_units_and_no_more_than_those_cancelled_since(ste
         if not cancelled:
             assert all(counts[need] == truth[need] for need in truth)
         assert len(list(desk.pool.eligible())) == sum(truth.values())
+        assert all(
+            list(desk.pool.eligible_of(run, lambda _: True)) == [u for u in run.units if u.state == READY]
+            for run in desk.pool.runs.values()
+        )
         counts = {need.index: desk.pool.remaining(need) for need in desk.pool.waiting()}
         assert all(counts[need] == truth[need] for need in truth)
+        for need in desk.pool.waiting():
+            ready = sorted(u.key for u in desk.state.units.values() if u.state == READY and u.need is need)
+            assert [u.key for u in desk.pool.ranked(need, 2)] == ready[:2]
         for need in desk.pool.waiting():
             first = desk.pool.first(need)
             assert (first is not None) == (need.index in truth)

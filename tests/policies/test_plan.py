@@ -11,7 +11,7 @@ from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.units import MINUTE, SECOND
 from tradewind.model.workflow import Task, Workflow
-from tradewind.policies.parts.consolidation import Planned, by_priority, consolidate, eligible_by_run, horizon
+from tradewind.policies.parts.consolidation import Planned, by_priority, consolidate, horizon
 from tradewind.policies.parts.plan import ByPlan, Plan
 from tradewind.policies.protocol import Kind, Policy, Scaling, View
 
@@ -141,7 +141,7 @@ def test_a_plan_survives_being_written_to_a_file() -> None:
 
 
 def plan_of(stage: Stage, types: dict[int, Kind] | None = None) -> list[Planned]:
-    return consolidate(stage.state, stage.pool, by_priority(stage.pool), eligible_by_run(stage.pool), types or {})
+    return consolidate(stage.state, stage.pool, by_priority(stage.pool), types or {})
 
 
 def table(plan: list[Planned]) -> list[tuple[str, int, int, int]]:

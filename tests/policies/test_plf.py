@@ -26,8 +26,8 @@ from tradewind.model.requirement import Requirement
 from tradewind.model.scenario import Faults
 from tradewind.model.units import MINUTE, SECOND, UNIT
 from tradewind.model.workflow import Task, Workflow
-from tradewind.policies.budget.plf import Supply, distribute, free_slots, shuffled
-from tradewind.policies.parts.consolidation import by_priority, eligible_by_run
+from tradewind.policies.budget.plf import Supply, distribute, idle_room, shuffled
+from tradewind.policies.parts.consolidation import by_priority
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.protocol import Policy, Rent
 from tradewind.policies.registry import PolicyError, build
@@ -63,7 +63,7 @@ def test_each_task_gets_its_fastest_type_while_the_share_lasts() -> None:
     stage = Stage(budget=100)
     stage.submit(flow(a=Step(ON_LARGE), b=Step(ON_SMALL), c=Step(ON_LARGE), d=Step(ON_SMALL)))
     supply = Supply(stage.state, stage.pool)
-    left = supply.choose(eligible_by_run(stage.pool)[0], 8 * UNIT)
+    left = supply.choose(stage.pool.runs[0], 8 * UNIT)
     assert chosen(stage, supply) == {"a": "large", "b": "small"}  # c breaks the loop although d would fit
     assert left == 2 * UNIT
 
@@ -72,7 +72,7 @@ def test_the_cheaper_of_equally_fast_types_is_taken() -> None:
     stage = Stage(LARGE, SMALL)
     stage.submit(flat(1))
     supply = Supply(stage.state, stage.pool)
-    supply.choose(eligible_by_run(stage.pool)[0], 10 * UNIT)
+    supply.choose(stage.pool.runs[0], 10 * UNIT)
     assert chosen(stage, supply) == {"t0": "small"}
 
 
@@ -83,9 +83,9 @@ def test_machines_that_are_held_and_free_cost_nothing_more() -> None:
     stage.rent(0)
     stage.rent(0, up=False)
     stage.start(units["t0"], busy)
-    assert free_slots(stage.pool.fleets[0]) == 2
+    assert idle_room(stage.pool.fleets[0]).take((1,), 9) == 2
     supply = Supply(stage.state, stage.pool)
-    assert supply.choose(eligible_by_run(stage.pool)[0], 5 * UNIT) == 3 * UNIT
+    assert supply.choose(stage.pool.runs[0], 5 * UNIT) == 3 * UNIT
     assert asked(list(supply.rents())) == {"small": 2}
 
 
@@ -113,8 +113,8 @@ def test_what_shares_leave_over_buys_for_high_priorities_first() -> None:
     actions = stage.scale(plf())  # shares 3, 6 and 3: one large, two small; the rest of 5 buys one more large
     assert asked(actions) == {"small": 2, "large": 2}
     assert [a.because for a in actions if isinstance(a, Rent)] == [
-        "2 eligible tasks run fastest on small",
-        "2 eligible tasks run fastest on large",
+        "2 ready tasks run fastest on small",
+        "2 ready tasks run fastest on large",
     ]
 
 
@@ -166,7 +166,7 @@ def test_work_that_the_budget_can_never_pay_for_is_put_on_record() -> None:
     stage = Stage(SMALL, gpu, budget=5)
     stage.submit(Workflow("w", (Task("train", "t", Requirement(frozenset({"cuda"}))),), ((),)))
     (action,) = stage.scale(plf())
-    assert action.because == "the budget pays for no machine that can run task 'train'"
+    assert action.because == "the budget cannot pay for any machine that can run task 'train'"
     assert isinstance(stage.admission.out[-1], Cut)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.policies.budget.profile import inflate, scale_down, supply
+from tradewind.policies.budget.profile import inflate, most_machines, scale_down, supply
 
 MANY = [99, 99, 99]
 
@@ -105,3 +105,18 @@ def test_inflation_stays_within_budget_limits_and_demand(
     assert sum(number * price for number, price in zip(numbers, prices, strict=True)) <= budget
     assert all(0 <= number <= limit for number, limit in zip(numbers, limits, strict=True))
     assert sum(profile) <= sum(numbers) <= max(demand, sum(profile))
+
+
+@given(
+    st.integers(0, 200),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9), st.floats(0.01, 1)), min_size=1, max_size=4),
+    st.integers(0, 1000),
+)
+def test_a_demand_beyond_what_can_be_had_changes_nothing(
+    budget: int, kinds: list[tuple[int, int, float]], more: int
+) -> None:
+    prices, limits = [price for price, _, _ in kinds], [limit for _, limit, _ in kinds]
+    profile = supply(budget, prices, [ratio for _, _, ratio in kinds], limits)
+    most = most_machines(budget, prices, limits)
+    assert sum(profile) < most, "so that a demand as large is met by inflating"
+    assert inflate(profile, most, budget, prices, limits) == inflate(profile, most + more, budget, prices, limits)

@@ -47,7 +47,7 @@ def test_errors_name_the_remedy(name: str, parameters: dict[str, Any], message: 
 
 
 def test_an_unlike_name_gets_a_list() -> None:
-    with pytest.raises(PolicyError, match=r"no policy named 'zebra'; there are .*demand, .*pfa"):
+    with pytest.raises(PolicyError, match=r"no policy named 'zebra'; use one of .*demand, .*pfa"):
         offer("zebra")
 
 
@@ -65,7 +65,12 @@ class Knobs:
 def test_parameters_are_described() -> None:
     found = Offer("x", "", Knobs, lambda _: build("demand"))
     assert describe(found) == [("must", "int", "", ""), ("may", "float | NoneType", "None", "perhaps")]
-    assert describe(offer("pfa"))[0] == ("smoothing", "ma | ewma", "ma", "moving average, or exponentially weighted")
+    assert describe(offer("pfa"))[0] == (
+        "smoothing",
+        "ma | ewma",
+        "ma",
+        "ma: moving average; ewma: exponentially weighted",
+    )
 
 
 def test_what_is_no_policy_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from tradewind.model.event import MachineLost
 from tradewind.model.machine import MachineType
 from tradewind.model.scenario import Faults
 from tradewind.model.units import MINUTE, SECOND, UNIT
-from tradewind.policies.budget.scf import Work, fit, in_turn, machines, work_by_kind
+from tradewind.policies.budget.scf import Ahead, Work, fit, in_turn, machines
 from tradewind.policies.parts.fastest import payable
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.protocol import Policy
@@ -39,7 +39,7 @@ def scf(**parameters: object) -> Policy:
 
 
 def works(stage: Stage) -> list[Work]:
-    return work_by_kind(stage.state, stage.pool, payable(stage.state, stage.pool))
+    return Ahead().by_kind(stage.state, stage.pool, payable(stage.state, stage.pool))
 
 
 # The steps
@@ -48,7 +48,7 @@ def works(stage: Stage) -> list[Work]:
 def test_work_is_counted_on_the_fastest_type_to_the_end_of_each_workflow() -> None:
     stage = Stage()
     stage.submit(flow(a=Step(ON_SMALL), b=Step(ON_LARGE, "a"), c=Step(ON_SMALL, "b")))
-    assert works(stage) == [Work(2, 20 * SECOND), Work(1, 10 * SECOND)]
+    assert works(stage) == [Work(2, 20 * SECOND, 2), Work(1, 10 * SECOND, 1)]
 
 
 def test_running_tasks_count_where_they_run_with_what_lies_ahead() -> None:
@@ -59,13 +59,46 @@ def test_running_tasks_count_where_they_run_with_what_lies_ahead() -> None:
     stage.start(units["b"], done)
     stage.wait(5 * SECOND)
     stage.finish(units["b"])
-    assert works(stage) == [Work(1, 10 * SECOND), Work(1, 15 * SECOND)]
+    assert works(stage) == [Work(1, 10 * SECOND, 1), Work(1, 15 * SECOND, 1)]
 
 
 def test_a_type_dearer_than_the_whole_budget_is_not_counted_on() -> None:
     stage = Stage(budget=4)
     stage.submit(flat(2, ON_LARGE))
-    assert works(stage) == [Work(2, 40 * SECOND), Work()]
+    assert works(stage) == [Work(2, 40 * SECOND, 2), Work()]
+
+
+def test_a_large_run_is_counted_again_only_when_part_of_it_has_ended() -> None:
+    stage = Stage(MachineType("m", price=UNIT, slots=40))
+    units = list(stage.submit(flat(2_000, 10)).values())
+    (machine,) = stage.rent(0)
+    for unit in units[:40]:
+        stage.start(unit, machine)
+    ahead, kinds = Ahead(), payable(stage.state, stage.pool)
+    assert ahead.by_kind(stage.state, stage.pool, kinds) == [Work(2_000, 20_000 * SECOND, 2_000)]
+    stage.wait(4 * SECOND)
+    for unit in units[:20]:
+        stage.finish(unit)
+    assert ahead.by_kind(stage.state, stage.pool, kinds) == [Work(1_980, 19_800 * SECOND, 1_980)], "what runs as well"
+    for unit in units[20:70]:
+        if unit.machine is None:
+            stage.start(unit, machine)
+        stage.finish(unit)
+    assert ahead.by_kind(stage.state, stage.pool, kinds) == [Work(1_930, 19_300 * SECOND, 1_930)], "counted again"
+    stage.start(units[70], machine)
+    stage.wait(9 * SECOND)
+    assert ahead.by_kind(stage.state, stage.pool, kinds) == [Work(1_930, 19_300 * SECOND, 1_930)], "not so soon"
+    assert Ahead().by_kind(stage.state, stage.pool, kinds) == [Work(1_930, 19_295 * SECOND, 1_930)]
+
+
+def test_no_more_machines_are_rented_than_tasks_can_use() -> None:
+    """A type that costs almost nothing has no limit: the budget would pay for very many machines."""
+    stage = Stage(MachineType("cheap", price=1), budget=1)
+    stage.submit(flat(4, 3_600))
+    assert asked(stage.scale(scf())) == {"cheap": 4}
+    quad = Stage(MachineType("quad", price=1, slots=4), budget=1)
+    quad.submit(flat(9, 3_600))
+    assert asked(quad.scale(scf())) == {"quad": 3}
 
 
 def test_machines_are_run_time_over_the_interval_rounded_up() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.policies.parts.tokens import Waves, token_waves
+from tradewind.policies.parts.tokens import Enough, Waves, token_waves
 from tradewind.policies.protocol import Unit
 
 
@@ -79,3 +79,38 @@ def test_waves_are_those_of_the_plainest_search_and_each_edge_is_seen_once(
     assert [node.waits for node in nodes] == before, "the graph is only looked at"
     if depth == 1:
         assert not any(node.visits for node in nodes), "the last wave is not walked from"
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    depth=st.one_of(st.none(), st.integers(1, 6)),
+    tasks=st.one_of(st.none(), st.integers(1, 30)),
+    width=st.one_of(st.none(), st.integers(1, 12)),
+)
+def test_a_walk_that_may_end_early_is_complete_unless_it_has_found_enough(
+    seed: int, depth: int | None, tasks: int | None, width: int | None
+) -> None:
+    rng = random.Random(seed)
+    size = rng.randrange(25)
+    edges = [(p, c) for c in range(size) for p in range(c) if rng.random() < 0.15]
+    whole = brute_force(edges, size, set(), depth)
+    found = token_waves(active(graph(edges, size, set())), depth, Enough(tasks, width))
+    is_enough = (tasks is not None and whole.tasks >= tasks) or (width is not None and whole.widest >= width)
+    assert found.is_cut == is_enough
+    if found.is_cut:
+        assert found.tasks == tasks or (tasks or 0) <= found.tasks <= whole.tasks or found.widest >= (width or size)
+    else:
+        assert found == whole
+
+
+def test_what_waits_beyond_enough_is_not_looked_at() -> None:
+    asked = 0
+
+    def backlog() -> Iterator[Unit]:
+        nonlocal asked
+        for node in graph([], 10_000, set()):
+            asked += 1
+            yield node  # type: ignore[misc]
+
+    assert token_waves(backlog(), None, Enough(tasks=50)) == Waves(50, 50, is_cut=True)
+    assert asked == 50

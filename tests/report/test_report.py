@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_logs import FORK, finished, fork_log, simulated, start
 
+from tradewind.model.elastic import Elastic
 from tradewind.model.machine import MachineType
 from tradewind.model.units import MINUTE, SECOND, UNIT
 from tradewind.model.workflow import Task, Workflow
@@ -154,7 +155,7 @@ def test_a_large_run_stays_small_and_is_read_only_once() -> None:
 def test_what_is_no_log_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     file.write_text('{"at": 1, "event": "submitted"}\n{"no": "record"}\n')
-    with pytest.raises(ReportError, match=r"log.jsonl:2: is not a record"):
+    with pytest.raises(ReportError, match=r"log.jsonl:2: not a record"):
         account(from_log(file))
 
 
@@ -235,7 +236,7 @@ def test_of_several_attempts_at_once_each_ends_in_its_own_way() -> None:
 def test_what_was_known_from_before_is_counted() -> None:
     records = fork_log()
     records.insert(2, {"at": 0.0, "event": "recalled", "cause": 1, "run": 0, "tenant": "lab", "first": 9, "tasks": 12})
-    assert b"<b>12</b><span>known from before" in page(account(Source("fork", records)))
+    assert b"<b>12</b><span>from the cache" in page(account(Source("fork", records)))
 
 
 @given(begin=st.integers(0, 40), end=st.integers(0, 40), missing=st.sets(st.integers(0, 60), max_size=8))
@@ -247,3 +248,11 @@ def test_a_log_with_gaps_still_gives_a_report(begin: int, end: int, missing: set
     left = [each for at, each in enumerate(records[begin : len(records) - end]) if at not in missing]
     for document in (workflow, None):
         assert page(account(Source("w", left, document=document))).endswith(b"</html>\n")
+
+
+def test_what_shares_of_a_divisible_task_have_delivered_is_of_use_however_they_end() -> None:
+    task = Task("sim", "sim", runtime=600 * MINUTE, elastic=Elastic(10_000, initial=4))
+    work = Workflow("job", (task,), ((),), deadline=60 * MINUTE)
+    found = account(Source("job", simulated(work), document=work))
+    assert found.costs.total.repeated == pytest.approx(0, abs=0.01 * found.costs.total.cost)
+    assert found.costs.total.useful > 0.5 * found.costs.total.cost

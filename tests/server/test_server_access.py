@@ -222,13 +222,35 @@ def test_without_access_control_only_this_host_is_served(tmp_path_factory: pytes
     with running(settings_for(tmp_path_factory.mktemp("open"), auth=False)) as site:
         client = site.client()
         assert client.get("/whoami").json()["role"] == "admin"
+        port = site.url.rpartition(":")[2]
         for headers in (
             {"Host": "evil.example"},
-            {"Origin": "https://evil.example"},
             {"Host": "127.0.0.1.evil.example"},
+            {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"},
+            *(
+                {"Origin": origin}
+                for origin in ("https://evil.example", "null", "", "about:blank", "http:evil.example")
+            ),
+            {"Origin": "http://localhost:5173"},
+            {"Origin": "http://127.0.0.1"},
+            {"Origin": f"https://127.0.0.1:{port}"},
+            {"Origin": f"{site.url}.evil.example"},
+            {"Origin": f"{site.url}/"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
         ):
-            assert client.get("/runs", headers=headers).status_code == 403
-        assert client.get("/runs", headers={"Origin": "http://localhost:5173"}).status_code == 200
+            assert client.get("/runs", headers=headers).status_code == 403, headers
+            json = {"Content-Type": "application/json"}
+            assert client.post("/runs", content=b"{}", headers=headers | json).status_code == 403, headers
+        for headers in ({}, {"Origin": site.url}, {"Origin": site.url, "Sec-Fetch-Site": "same-origin"}):
+            assert client.get("/runs", headers=headers).status_code == 200
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "x"):
+            sent = client.post("/runs", content=HELLO, headers={"Content-Type": kind})
+            assert (sent.status_code, sent.json()["title"]) == (415, "Unsupported media type"), kind
+        assert client.post("/runs", content=(part for part in [HELLO.encode()])).status_code == 415
+        assert client.get("/runs").json()["items"] == []
+        run = submitted(client)["id"]
+        assert client.post(f"/runs/{run}/cancel").is_success, "what has no body need not say what it is"
 
 
 @pytest.fixture(scope="module", autouse=True)

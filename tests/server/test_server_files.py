@@ -151,6 +151,13 @@ def test_a_log_is_followed_to_its_end(site: Site) -> None:
         assert json.loads(next(line for line in stream.iter_lines() if line.startswith("data"))[6:]) == "more ünï\n"
 
 
+@pytest.mark.parametrize("id", ["9" * 23, "-1", "x", "1-2"])
+def test_a_log_is_not_followed_from_a_place_that_is_none(site: Site, id: str) -> None:
+    case = Case(site)
+    answer = site.client().get(f"{case.at}/logs/out", params={"follow": "true"}, headers={"Last-Event-ID": id})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "this is not the id of an event")
+
+
 def test_files_are_copied_to_an_address_and_found_there(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     folder = root / "run-1" / "a.1"

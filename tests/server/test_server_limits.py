@@ -1,5 +1,6 @@
 """What is too large, too often or malformed is refused, and leaves the server as it was."""
 
+import gzip
 import random
 import socket
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from server_rig import HELLO, Site, awaited, running, settings_for, submitted
 
 from tradewind.server.auth import Role
-from tradewind.server.limits import Buckets
+from tradewind.server.buckets import Buckets
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +169,12 @@ def test_metrics_have_all_series(site: Site) -> None:
         assert f"tradewind_{series}" in text, series
     for name in ("machines_terminated", "preemptions", "budget_remaining"):
         assert f"# TYPE tradewind_{name}" in text
+
+
+def test_a_compressed_document_does_not_unpack_to_more_than_is_taken(site: Site) -> None:
+    bomb = gzip.compress(b"tasks: {a: {run: echo}}\n" + b"#" * 300_000_000, 9)
+    answer = site.client().post("/runs", content=bomb, headers={"Content-Type": "application/octet-stream"})
+    assert answer.status_code == 422
+    assert "decompresses to more than" in answer.json()["detail"]
+    good = gzip.compress(HELLO.encode())
+    assert site.client().post("/runs", content=good, headers={"Content-Type": "application/gzip"}).status_code == 201

@@ -28,7 +28,7 @@ def settings(folder: Path, machine: str, trace: str = "", **policy: Any) -> Sett
     return Settings.model_validate(
         {
             "server": server,
-            "machines": {"file": folder / "machines.yaml"},
+            "machines": {"file": folder / "machines.yaml", "outlive": False},
             "policy": {"name": "slacksched", "interval": "50ms", "parameters": {"machines": 1, **policy}},
         }
     )

@@ -1,5 +1,6 @@
 """A real server is killed under load: what was answered is there afterwards, and no event is lost or told twice."""
 
+import asyncio
 import os
 import re
 import signal
@@ -11,6 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
+from server_rig import HANGS, Obedient, running, settings_for, submitted
+
+from tradewind.model.units import UNIT
+from tradewind.server.app import prepared
 
 SMALL = "name: small\ntasks:\n  a: {run: 'true'}\n  b: {run: 'true', needs: [a]}\n  c: {run: 'true', needs: [a]}\n"
 
@@ -143,6 +148,33 @@ def _all_events(url: str) -> list[tuple[str, str]]:
                 found.append((fields["id"], fields["data"]))
                 fields = {}
     return found
+
+
+def test_a_standby_knows_tenants_that_came_while_it_waited(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, auth=False)
+    with running(settings) as site:
+        standby = prepared(settings, lambda _: None, Obedient)
+        client = site.client()
+        assert client.put("/tenants/ada", json={"budget": 3, "weight": 2}).status_code == 201
+        assert client.put("/tenants/default", json={"budget": 7}).status_code == 200
+        assert client.put("/tenants/bob", json={"weight": 3, "max_machines": 2}).status_code == 201
+        run = submitted(client, HANGS, tenant="ada")
+
+    async def lead() -> None:
+        await standby.service.start()
+        assert standby.service.driver.jobs.keys() == {0}
+        await standby.service.stop()
+
+    asyncio.run(lead())
+    assert standby.pages.head(run["id"]) is not None
+    budgets = {name: pool.tenant.budget for name, pool in standby.service.state.by_name.items()}
+    assert budgets == {"default": 7 * UNIT, "ada": 3 * UNIT, "bob": None}, "one without a budget, and without work"
+    bob = standby.service.state.by_name["bob"].tenant
+    assert (bob.weight, bob.machines) == (3, 2)
+    assert standby.service.state.by_name["ada"].account.budget == 3 * UNIT
+    assert standby.tenants["ada"].weight == 2
+    standby.readers.close()
+    standby.store.close()
 
 
 def test_a_server_that_is_asked_to_stop_does_so_in_good_order(tmp_path: Path) -> None:

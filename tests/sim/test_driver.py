@@ -184,7 +184,9 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     assert gc.get_threshold() == before
 
 
-def ended(work: Workflow, machines: list[MachineType], tenant: Tenant = ANN, **options: Any) -> list[str]:
+def ended(
+    work: Workflow, machines: list[MachineType], tenant: Tenant = ANN, provider: Provider | None = None, **options: Any
+) -> list[str]:
     """How the runs of a simulation end; it must not go on for ever."""
     handled = 0
 
@@ -197,7 +199,8 @@ def ended(work: Workflow, machines: list[MachineType], tenant: Tenant = ANN, **o
             return list(super().handle(event))
 
     scenario = Scenario((), tuple(machines), (tenant,), **options)
-    simulation = Simulation(scenario, [Submission(0, work, "ann")], build(scenario.policy, scenario.parameters))
+    policy = build(scenario.policy, scenario.parameters)
+    simulation = Simulation(scenario, [Submission(0, work, "ann")], policy, provider=provider)
     simulation.core = Watch(simulation.state, simulation.core.policy)
     records: list[Record] = []
     simulation.run(records.append)
@@ -283,3 +286,36 @@ def test_what_fails_has_begun_where_its_checkpoints_left_it() -> None:
     ends = of(records, Failed, Finished)
     spans = [end.at - start.at for end, start in zip(ends, of(records, Start), strict=True)]
     assert sum(spans) < 1000 * S + len(spans) * S, "each attempt loses less than a second"
+
+
+@pytest.mark.parametrize("boot", [BootLag(), BootLag(10 * MINUTE)])
+def test_work_that_never_gets_on_is_not_waited_for_although_machines_are_lost_and_replaced(boot: BootLag) -> None:
+    gpu = Requirement(frozenset({"gpu"}))
+    types = [minutely(boot=boot), minutely("gpu", capabilities=frozenset({"gpu"}))]
+    faults = Faults(machine_loss=2.0)
+    assert ended(workflow(task(needs=gpu)), types, policy="fixed", parameters={"machines": 1}, faults=faults) == []
+
+
+EVERY_POLICY = ["demand", "pfa", "plf", "scf", "scs", "scs+", "greedy", "gain", "capability"]
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY)
+@pytest.mark.parametrize("boot", [BootLag(), BootLag(MINUTE)])
+def test_machines_that_never_come_up_are_not_waited_for(policy: str, boot: BootLag) -> None:
+    faults = Faults(boot_failure=1.0)
+    assert ended(workflow(task()), [minutely(boot=boot)], policy=policy, faults=faults) == []
+
+
+SPOT = MachineType("spot", UNIT, amounts=amounts(cpus=4), slots=4, market=Market.SPOT)
+
+
+@pytest.mark.parametrize("policy", ["demand", "scs+"])
+def test_servers_that_have_no_room_any_more_are_not_waited_for(policy: str) -> None:
+    full = Provider([Steps([0, MINUTE], [4, 0])])
+    assert ended(workflow(task(seconds=600)), [SPOT], policy=policy, provider=full) == []
+
+
+@pytest.mark.parametrize("policy", ["demand", "scs+"])
+def test_servers_that_will_have_room_are_waited_for(policy: str) -> None:
+    later = Provider([Steps([0, 10 * DAY], [0, 4])])
+    assert ended(workflow(task(seconds=600)), [SPOT], policy=policy, provider=later) == ["done"]

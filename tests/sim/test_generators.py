@@ -127,7 +127,7 @@ def test_tasks_of_a_workflow_share_what_is_empty_and_what_all_read() -> None:
 
 
 def test_unknown_families_are_refused_with_a_suggestion() -> None:
-    with pytest.raises(ValueError, match="no family of workflows is named 'montag'; did you mean 'montage'"):
+    with pytest.raises(ValueError, match="no workflow family is named 'montag'; did you mean 'montage'"):
         generate("montag", 100, random.Random(0))
     with pytest.raises(ValueError, match="use one of chain, cybershake, epigenomics"):
         generate("xyz", 100, random.Random(0))

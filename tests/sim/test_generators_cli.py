@@ -44,7 +44,7 @@ def test_without_a_file_the_workflow_is_printed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("montag",), "error: no family of workflows is named 'montag'; did you mean 'montage'?"),
+        (("montag",), "error: no workflow family is named 'montag'; did you mean 'montage'?"),
         (("montage", "--tasks", "4"), "error: montage needs at least 11 tasks, not 4"),
         (("montage", "-o", "montage.xml"), "error: montage.xml: the name must end in .yaml or .json"),
         (("montage", "-o", "no/such/folder.yaml"), "cannot be written"),

@@ -83,3 +83,26 @@ def test_an_attempt_that_takes_too_long_fails(tmp_path: Path) -> None:
     outcome = simulate(Scenario((Given((load(file).content,)),), (MachineType("m"),)))  # type: ignore[arg-type]
     assert outcome.meter.end == 12 * SECOND
     assert [run.status for run in outcome.meter.runs] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("assumed", "hint"),
+    [
+        ("all.sizes=[1, 2]", "'all.sizes' is assumed, but no step has such an output"),
+        ("list.item=[1, 2]", "did you mean 'list.items'?"),
+        ("nobody.knows=1", "known are each.size, list.items"),
+    ],
+)
+@pytest.mark.parametrize("command", [["simulate"], ["plan", "--deadline", "1h"]])
+def test_what_nobody_would_look_at_cannot_be_assumed(command: list[str], assumed: str, hint: str, file: Path) -> None:
+    done = CliRunner().invoke(application(), [*command, str(file), "--assume", "list.items=[1]", "--assume", assumed])
+    assert done.exit_code != 0
+    assert hint in f"{done.output}{done.exception}"
+
+
+def test_what_has_to_be_assumed_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(TEXT.replace("list", "seek"))
+    done = CliRunner().invoke(application(), ["simulate", str(file)])
+    assert isinstance(done.exception, RehearsalError)
+    assert "--assume seek.items='[1, 2, 3]'" in str(done.exception)

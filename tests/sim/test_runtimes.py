@@ -1,5 +1,6 @@
 """How long tasks run, and what policies are told."""
 
+from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 import pytest
@@ -12,7 +13,7 @@ from tradewind.model.units import SECOND
 from tradewind.sim.runtimes import estimated_times, real_times
 
 
-def stage(number: int = 1) -> tuple[list[Unit], tuple[Kind, ...]]:
+def stage(number: int = 1) -> tuple[list[Unit], Sequence[Kind]]:
     bench = Bench([minutely("plain"), minutely("fast", speed=4.0)])
     bench.submit(0, workflow(*[task(f"t{i}", 100, on={"plain": 40} if i == 1 else {}) for i in range(number)]))
     return list(bench.state.units.values()), bench.state.kinds

@@ -1,4 +1,4 @@
-"""Workflows in Python: functions become tasks, calls of them become steps, and the same core runs them.
+"""Workflows in Python: functions become tasks, their calls become steps, and the same core runs them.
 
 from tradewind import task, workflow
 

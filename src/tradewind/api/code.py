@@ -1,4 +1,4 @@
-"""Functions on their way: by name where a worker can import them, else pickled; and what stands for their code."""
+"""Transfer functions: by name if a worker can import them, otherwise pickled; and compute digests of their code."""
 
 import base64
 import hashlib
@@ -11,11 +11,11 @@ from typing import Any
 from tradewind.api.values import INLINE, MARK, dumps
 
 _DEEPEST = 5
-"""How far functions that call functions of the same file are followed."""
+"""Maximum depth to which calls of functions in the same file are followed."""
 
 
 def reference(function: Callable[..., Any], spill: Callable[[bytes], str] | None) -> Any:
-    """A function as a worker finds it; without `spill`, which keeps large ones in a file, it is always sent along."""
+    """Return a function as a worker finds it; without `spill`, which stores large ones in files, always pickled."""
     module, name = function.__module__, function.__qualname__
     if spill is not None and _is_importable(module, name):
         return f"{module}:{name}"
@@ -26,7 +26,7 @@ def reference(function: Callable[..., Any], spill: Callable[[bytes], str] | None
 
 
 def digest(function: Callable[..., Any]) -> str:
-    """What stands for a function's code, its defaults and what it has from around: other code gives another digest."""
+    """Return a digest of a function's code, defaults and closure, which changes with any of them."""
     whole = hashlib.blake2b(digest_size=20)
     for part in _parts(function, 0, set()):
         whole.update(part)
@@ -34,7 +34,7 @@ def digest(function: Callable[..., Any]) -> str:
 
 
 def folders() -> tuple[str, ...]:
-    """Where workers look for modules: where this process does."""
+    """Return the import path of workers: that of this process."""
     return tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in sys.path if not folder.endswith(".zip")))
 
 
@@ -49,7 +49,7 @@ def _is_importable(module: str, name: str) -> bool:
 
 
 def _by_value(function: Callable[..., Any]) -> bytes:
-    """A function pickled with all that it has from its own module."""
+    """Pickle a function with everything it uses from its own module."""
     import cloudpickle  # type: ignore[import-untyped]  # noqa: PLC0415 - slow
 
     module = sys.modules.get(function.__module__)
@@ -81,7 +81,7 @@ def _parts(function: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
 
 
 def _thing(thing: Any, around: FunctionType, depth: int, seen: set[int]) -> Iterator[bytes]:
-    """What a function uses: a function of its own file by its code, a plain value by itself, all else by its name."""
+    """Yield the identity of something a function uses: code of its own file, plain values, and names of all else."""
     inner = getattr(thing, "function", thing)
     if isinstance(inner, FunctionType) and inner.__module__ == around.__module__:
         yield from _parts(inner, depth + 1, seen)

@@ -1,22 +1,22 @@
-"""How a run ends for whoever wants its result, where it does not end well."""
+"""Exceptions for runs that do not succeed."""
 
 from tradewind.model.errors import TradewindError
 
 
 class RunError(TradewindError):
-    """A run that did not end well."""
+    """A run that did not succeed."""
 
 
 class TaskError(RunError):
-    """A task that failed, where its own exception could not be brought back."""
+    """A failed task whose own exception is not available."""
 
 
 class RunInterruptedError(RunError):
-    """A run that was interrupted; `tradewind run --resume` goes on with it."""
+    """A run that was interrupted; `tradewind run --resume` continues it."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - shown as the cause of another
-    """Where an exception came from, in the process that ran the task."""
+    """The original traceback, from the process that ran the task."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""The graph that a workflow's function draws while it is called: each task that it calls becomes a step."""
+"""The graph that a workflow function builds when it is called: each task call becomes a step."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class GraphError(TypeError):
-    """A workflow whose function does what cannot be drawn, such as deciding by a value that is not there yet."""
+    """A workflow function that cannot be recorded as a graph, such as one that branches on a future."""
 
 
 class Spot(NamedTuple):
@@ -32,16 +32,16 @@ class Spot(NamedTuple):
     graph: "Graph"
     expression: str
     scope: tuple[str, ...]
-    """The loops inside which it is known."""
+    """The loops inside which it is visible."""
     step: str = ""
-    """The step that gives it; empty: it is an item of a loop."""
+    """The step that produces it; empty: it is an item of a loop."""
     node: "Node | None" = None
     keys: tuple[Any, ...] = ()
-    """Leads to the part that is meant."""
+    """Path to the part that is meant."""
 
 
 class Future(Generic[T]):
-    """A value that will be there once a step has run; pass it on to other tasks, or return it."""
+    """A placeholder for the result of a step; pass it to other tasks, or return it."""
 
     __slots__ = ("spot",)
 
@@ -49,31 +49,31 @@ class Future(Generic[T]):
         self.spot = spot
 
     def __getitem__(self, key: Any) -> "Future[Any]":
-        """A part of the value: an item of a list, an entry of a mapping."""
+        """Return a part of the value: an item of a list, an entry of a mapping."""
         return Future(self.spot._replace(keys=(*self.spot.keys, key)))
 
     def __iter__(self) -> NoReturn:
-        raise GraphError("how many items there will be is not known yet; use task.map(values), or values[0]")
+        raise GraphError("the number of items is not known yet; use task.map(values), or values[0]")
 
     def __bool__(self) -> NoReturn:
-        raise GraphError("the value is not known yet; decide inside a task")
+        raise GraphError("the value is not known yet; move the condition into a task")
 
     def __repr__(self) -> str:
         return f"Future({self.spot.expression})"
 
 
 class Node:
-    """What is still open about a step while the graph is drawn."""
+    """The state of a step while the graph is built."""
 
     __slots__ = ("split",)
 
     def __init__(self) -> None:
         self.split = False
-        """Whether somebody maps over what it gives."""
+        """Whether its result is mapped over."""
 
 
 class Graph:
-    """Steps drawn so far."""
+    """The steps recorded so far."""
 
     def __init__(self, spill: Callable[[bytes], str], *, is_remote: bool = False, uses_cache: bool = True) -> None:
         self._spill = spill
@@ -85,7 +85,7 @@ class Graph:
         self._functions: dict[int, tuple[Any, str]] = {}
 
     def call(self, task: "Task[Any, Any]", args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
-        """A step that calls a task."""
+        """Add a step that calls a task."""
         identity = self._fresh(task.name)
         function, version = self._function(task)
         inputs = {
@@ -103,8 +103,18 @@ class Graph:
         self._body.append((step, node))
         return Future(Spot(self, f"steps[{json.dumps(identity)}].value", self._scope, identity, node))
 
-    def loop(self, name: str, lists: Sequence[Iterable[Any]], body: Callable[[list[Any]], Any]) -> Future[Any]:
-        """A step that does something for each item of a list, or of several of one length side by side."""
+    def loop(
+        self,
+        name: str,
+        lists: Sequence[Iterable[Any]],
+        body: Callable[[list[Any]], Any],
+        *,
+        expected: int | None = None,
+    ) -> Future[Any]:
+        """Add a loop over the items of a list, or of several lists of the same length in parallel.
+
+        `expected`: the expected number of items, for policies that look ahead.
+        """
         over = self._over(lists)
         identity, variable = self._fresh(f"each_{name}"), self._fresh("item", "_")
         around, scope = self._body, self._scope
@@ -116,18 +126,18 @@ class Graph:
         finally:
             self._body, self._scope = around, scope
         if not inside:
-            raise GraphError(f"{name} calls no task; there is nothing to do for each item")
-        step = Step(identity, name, steps=inside, gives={"value": given}, loop=Loop(over, variable))
+            raise GraphError(f"{name} calls no task, so there is nothing to do for each item")
+        step = Step(identity, name, steps=inside, gives={"value": given}, loop=Loop(over, variable, expected=expected))
         self._body.append((step, None))
         return Future(Spot(self, f"steps[{json.dumps(identity)}].value", scope, identity))
 
     def program(self, name: str, result: Any) -> Program:
-        """The program that was drawn, with what it gives."""
+        """Return the recorded program with its outputs."""
         steps = self._steps()
         return Program(_UNFIT.sub("_", name), steps, outputs={"result": self.packed(result)})
 
     def packed(self, value: Any) -> Any:
-        """A value as JSON, with futures anywhere in lists, tuples and mappings."""
+        """Return a value as JSON, with futures anywhere in lists, tuples and mappings."""
         if isinstance(value, Future):
             return self._looked_up(value)
         kind = type(value)
@@ -141,7 +151,7 @@ class Graph:
         return pack(value, self._spill)
 
     def _steps(self) -> tuple[Step, ...]:
-        """The steps of the present body, as they are now that all is known of them."""
+        """Return the final steps of the current body."""
         found = []
         for step, node in self._body:
             if node is not None and node.split:
@@ -159,9 +169,11 @@ class Graph:
 
     def _check(self, future: Future[Any]) -> None:
         if future.spot.graph is not self:
-            raise GraphError("a result of one run cannot be used in another; return it, and pass its value on")
+            raise GraphError("a result of one run cannot be used in another; return it, and pass its value")
         if future.spot.scope != self._scope[: len(future.spot.scope)]:
-            raise GraphError("what a task gives inside a map is seen outside through what the mapped workflow returns")
+            raise GraphError(
+                "results of tasks inside a map are only visible through the return value of the mapped workflow"
+            )
 
     def _over(self, lists: Sequence[Iterable[Any]]) -> Any:
         if not lists:
@@ -176,11 +188,11 @@ class Graph:
         return [[self.packed(item) for item in row] for row in rows]
 
     def _side(self, given: Iterable[Any]) -> str:
-        """An expression for a list to be mapped over."""
+        """Return an expression for a list to be mapped over."""
         if not isinstance(given, Future):
             return json.dumps([self.packed(item) for item in given])
         if given.spot.keys:
-            raise GraphError("a part of a result cannot be mapped over; let a task return it on its own")
+            raise GraphError("a part of a result cannot be mapped over; return it from a task of its own")
         self._check(given)
         if given.spot.node is not None:
             given.spot.node.split = True
@@ -189,7 +201,7 @@ class Graph:
     def _step_of(self, future: Future[Any]) -> str:
         self._check(future)
         if not future.spot.step:
-            raise GraphError("an item of a list is there already; wait for what a task gives")
+            raise GraphError("an item of a list already exists; wait for the result of a task")
         return future.spot.step
 
     def _function(self, task: "Task[Any, Any]") -> tuple[Any, str]:
@@ -211,7 +223,7 @@ class Graph:
 
 
 current: ContextVar[Graph | None] = ContextVar("current", default=None)
-"""The graph that is being drawn; None: tasks are called as plain functions."""
+"""The graph being built; None: tasks are called as plain functions."""
 
 
 def _holds_futures(values: Iterable[Any]) -> bool:

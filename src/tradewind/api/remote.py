@@ -1,4 +1,4 @@
-"""Runs of Python workflows on a server, over its REST interface."""
+"""Runs of Python workflows on a server, over its REST API."""
 
 import uuid
 from collections import deque
@@ -18,7 +18,7 @@ from tradewind.model.program import Program
 
 
 class Remote:
-    """A run on a server; it is handed in at once."""
+    """A run on a server; it is submitted immediately."""
 
     def __init__(self, program: Program, place: Place) -> None:
         self._where = Where(place.server, place.profile)
@@ -28,7 +28,7 @@ class Remote:
             self.id: str = http.ask("POST", "/runs", json=body, headers=headers)["id"]
 
     def wait(self) -> Any:
-        """Wait for its end."""
+        """Wait for the run to end."""
         with server(self._where, "submit") as http:
             last = deque(http.follow(self.id), maxlen=1).pop()
             if last["status"] == "done":
@@ -37,7 +37,7 @@ class Remote:
             raise self._problem(http, last["status"])
 
     def cancel(self) -> None:
-        """Want it no longer."""
+        """Cancel the run."""
         with server(self._where, "cancel") as http:
             http.cancel(self.id)
 
@@ -58,7 +58,7 @@ class Remote:
 
 
 def _fetched(value: Any, http: Http, run: str) -> Any:
-    """A packed value with the content of files on the server in the place of their paths."""
+    """Replace the paths of files on the server in a packed value by their contents."""
     if isinstance(value, list):
         return [_fetched(item, http, run) for item in value]
     if not isinstance(value, dict):
@@ -69,11 +69,11 @@ def _fetched(value: Any, http: Http, run: str) -> Any:
 
 
 def _content(path: str, http: Http, run: str) -> str:
-    """The content of a file that a task of the run has left behind, found by the end of its path."""
+    """Return the contents of an output file of the run, found by the end of its path."""
     import base64  # noqa: PLC0415 - large results are rare
 
     _, _, rest = path.partition(f"/{run}/")
-    chain, _, _ = rest.partition("/")[0].rpartition(".")  # and then its attempt
+    chain, _, _ = rest.partition("/")[0].rpartition(".")  # strips the attempt number
     name = path.rpartition("/")[2]
     for task in http.tasks(run):
         if chain not in (task["name"], task["name"].replace("[", ".").replace("]", "")):
@@ -82,4 +82,4 @@ def _content(path: str, http: Http, run: str) -> str:
         for item in http.ask("GET", base)["items"]:
             if item["path"].rpartition("/")[2] == name:
                 return base64.b64encode(http.fetch(f"{base}/{item['path']}")).decode()
-    raise RunError(f"the run {run} has left no file {name}")
+    raise RunError(f"the run {run} has no file {name}")

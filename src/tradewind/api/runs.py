@@ -1,4 +1,4 @@
-"""Runs of Python workflows: started, waited for in plain and in asynchronous code, and their results brought back."""
+"""Runs of Python workflows: start them, wait in synchronous or asynchronous code, and return their results."""
 
 import asyncio
 import logging
@@ -24,21 +24,21 @@ T = TypeVar("T")
 
 _log = logging.getLogger("tradewind")
 _busy: dict[Path, threading.Lock] = {}
-"""One run after the other in each folder."""
+"""One run at a time in each folder."""
 
 
 class Way(Protocol):
     """How a run is carried out."""
 
     def wait(self) -> Any:
-        """What the run gives, once it has ended."""
+        """Return the result of the run when it has ended."""
 
     def cancel(self) -> None:
-        """Want it no longer."""
+        """Cancel the run."""
 
 
 class Run(Generic[T]):
-    """A run on its way: ask for its `result`, or await it."""
+    """A run in progress: call `result`, or await it."""
 
     def __init__(self, way: Way) -> None:
         self._way = way
@@ -48,7 +48,7 @@ class Run(Generic[T]):
         self._thread.start()
 
     def result(self, timeout: float | None = None) -> T:
-        """What the workflow gives, once it is there; what a task raised is raised again."""
+        """Return the result of the workflow when it is available; exceptions of tasks are raised again."""
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError("the run has not ended yet")
@@ -57,11 +57,11 @@ class Run(Generic[T]):
         return self._value  # type: ignore[no-any-return]
 
     def done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Return whether it has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Want it no longer."""
+        """Cancel the run."""
         self._way.cancel()
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -78,7 +78,7 @@ class Run(Generic[T]):
     def _work(self) -> None:
         try:
             self._value = self._way.wait()
-        except BaseException as problem:  # raised again where it is waited for
+        except BaseException as problem:  # raised again in the waiting thread
             self._problem = problem
 
 
@@ -105,7 +105,7 @@ class Embedded:
 
 
 def _warning(state: State) -> Sink:
-    """Warns of deadlines that will be missed as things stand."""
+    """Return a sink that warns of predicted deadline misses."""
 
     def sink(record: Record) -> None:
         if isinstance(record, Predicted) and record.slack is not None and record.slack < 0:
@@ -116,9 +116,9 @@ def _warning(state: State) -> Sink:
 
 
 def problem_of(result: Result) -> BaseException:
-    """What to raise for a run that did not end well: what the task raised, if that can be had."""
+    """Return the exception for a run that did not succeed: that of the task, if available."""
     if result.status == "interrupted":
-        return RunInterruptedError(f"the run {result.id} was interrupted; `tradewind run --resume` goes on with it")
+        return RunInterruptedError(f"the run {result.id} was interrupted; `tradewind run --resume` continues it")
     if not result.failures:
         return RunError("; ".join(result.reasons) or f"the run {result.id} has {result.status}")
     failure = result.failures[0]
@@ -126,7 +126,7 @@ def problem_of(result: Result) -> BaseException:
 
 
 def brought_back(failure: Failure, left: bytes | None) -> BaseException:
-    """The exception of a task, with where it came from; or one that tells what is known."""
+    """Return the exception of a task with its origin, or one that describes what is known."""
     report = failure.report
     where = f"in task {report.call or failure.chain}; its files are in {failure.folder}"
     problem: BaseException | None = None
@@ -134,8 +134,8 @@ def brought_back(failure: Failure, left: bytes | None) -> BaseException:
     if left is not None:
         try:
             problem, text = pickle.loads(left)  # noqa: S301 - from our own worker
-        except Exception as error:  # a class that is not known here
-            text = f"{text}\n(it could not be brought back: {error})"
+        except Exception as error:  # a class that is unknown here
+            text = f"{text}\n(the exception could not be unpickled: {error})"
     if problem is None:
         problem = TaskError(f"{report.call or failure.chain}: {report.reason}")
     problem.__cause__ = RemoteTraceback(text)
@@ -144,7 +144,7 @@ def brought_back(failure: Failure, left: bytes | None) -> BaseException:
 
 
 def _left(failure: Failure) -> bytes | None:
-    """What a failed task has left behind; of a chain, each call has a folder."""
+    """Return the pickled exception of a failed task; in a chain, each call has its own folder."""
     folder = Path(failure.folder)
     found = [path for path in (folder / EXCEPTION, *sorted(folder.glob(f"*/{EXCEPTION}"))) if path.exists()]
     return found[0].read_bytes() if found else None

@@ -1,4 +1,4 @@
-"""What a warm interpreter calls for a task: load the function, unpack its arguments, call it, pack what it returns."""
+"""Run a task in a warm interpreter: load the function, unpack its arguments, call it, and pack the result."""
 
 import hashlib
 import os
@@ -11,13 +11,13 @@ from typing import Any
 from tradewind.api.values import dumps, pack, unpack
 
 EXCEPTION = "exception.pkl"
-"""What a task leaves behind that has failed: its exception, and where it came from as text."""
+"""The file that a failed task leaves: its exception, and its traceback as text."""
 
 _loaded: dict[str, Callable[..., Any]] = {}
 
 
 def call(function: Any, args: list[Any], kwargs: dict[str, Any], split: bool = False) -> dict[str, Any]:
-    """Call a function with packed arguments; what it returned, packed."""
+    """Call a function with packed arguments, and return its packed result."""
     try:
         returned = load(function)(*unpack(args), **unpack(kwargs))
         if hasattr(returned, "__await__"):
@@ -29,7 +29,7 @@ def call(function: Any, args: list[Any], kwargs: dict[str, Any], split: bool = F
 
 
 def load(function: Any) -> Callable[..., Any]:
-    """The function that is meant: by the name of its module and its own, or pickled."""
+    """Return the function: by module and name, or unpickled."""
     if isinstance(function, str):
         key = function
         found = _loaded.get(key)
@@ -40,7 +40,7 @@ def load(function: Any) -> Callable[..., Any]:
         found = _loaded.get(key)
         if found is None:
             found = unpack(function)
-    while hasattr(found, "function"):  # a task stands where its function was
+    while hasattr(found, "function"):  # the name of a decorated function refers to its task
         found = found.function
     assert callable(found)  # noqa: S101 - nothing else is ever sent
     _loaded[key] = found
@@ -73,16 +73,16 @@ def _spill(data: bytes) -> str:
 
 
 def _leave(problem: BaseException) -> None:
-    """Leave the exception for whoever waits for the result; without it, they see its text."""
+    """Store the exception for the process that waits for the result; otherwise only its text is available."""
     import traceback  # noqa: PLC0415 - seldom needed
 
     below = problem.__traceback__.tb_next if problem.__traceback__ else None
     text = "".join(traceback.format_exception(type(problem), problem, below))
     try:
         data = dumps((problem.with_traceback(None), text))
-    except Exception:  # what it holds cannot be pickled
+    except Exception:  # the exception cannot be pickled
         data = pickle.dumps((None, text))
     try:
         Path(EXCEPTION).write_bytes(data)
     except OSError as error:
-        sys.stderr.write(f"the exception cannot be kept: {error}\n")
+        sys.stderr.write(f"the exception cannot be stored: {error}\n")

@@ -1,4 +1,4 @@
-"""Workflows: functions that call tasks; called, they draw a graph, which then runs."""
+"""Workflows: functions that call tasks; calling one records a graph, which then runs."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Workflow(Generic[P, T]):
-    """A function that says which tasks are called with what; it runs as a whole."""
+    """A function that calls tasks and runs as a whole."""
 
     def __init__(self, function: Callable[P, T], name: str = "", place: "Place | None" = None) -> None:
         self.function = function
@@ -31,11 +31,11 @@ class Workflow(Generic[P, T]):
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function: inside another workflow it becomes part of that one, elsewhere tasks are just called."""
+        """Call the function: inside another workflow it becomes part of that, elsewhere tasks are called directly."""
         return self.function(*args, **kwargs)
 
     def map(self, first: Iterable[Any], /, *more: Iterable[Any], **same: Any) -> list[T]:
-        """Do all of it for each item of a list, known or not yet known; as `Task.map`."""
+        """Run the workflow for each item of a list, known or future, like `Task.map`."""
         graph = current.get()
         call = cast("Callable[..., T]", self.function)
         if graph is None:
@@ -43,14 +43,17 @@ class Workflow(Generic[P, T]):
         return cast("list[T]", graph.loop(self.name, (first, *more), lambda items: call(*items, **same)))
 
     def using(self, **changes: Any) -> "Workflow[P, T]":
-        """The same workflow, to be run elsewhere or otherwise; the settings are those of `Place`."""
+        """Return the same workflow with other settings for where and how it runs; see `Place`.
+
+        With a `server` or a `profile`, `run` and `start` run it on that server.
+        """
         if "folder" in changes:
             changes["folder"] = Path(changes["folder"])
         return Workflow(self.function, self.name, replace(self.place, **changes))
 
     @property
     def place(self) -> "Place":
-        """Where it runs."""
+        """Return where it runs."""
         if self._place is None:
             from tradewind.api.place import Place  # noqa: PLC0415 - slow
 
@@ -58,7 +61,9 @@ class Workflow(Generic[P, T]):
         return self._place
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run it on this host, and wait for what it gives."""
+        """Run it on this host, or on the selected server, and return its result."""
+        if self.place.is_remote:
+            return self.submit(*args, **kwargs).result()
         from tradewind.api.runs import Embedded, Run  # noqa: PLC0415 - slow
 
         way = Embedded(self.program(*args, **kwargs), self.place)
@@ -67,13 +72,15 @@ class Workflow(Generic[P, T]):
         return Run[T](way).result()
 
     def start(self, *args: P.args, **kwargs: P.kwargs) -> "Run[T]":
-        """Begin to run it on this host; ask the run for its `result`, or await it."""
+        """Start it like `run`, and return a run to await or to ask for its `result`."""
+        if self.place.is_remote:
+            return self.submit(*args, **kwargs)
         from tradewind.api.runs import Embedded, Run  # noqa: PLC0415 - slow
 
         return Run(Embedded(self.program(*args, **kwargs), self.place))
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "Run[T]":
-        """Hand it to a server; the run goes on there whatever becomes of this process."""
+        """Submit it to a server; the run continues there if this process ends."""
         from tradewind.api.remote import Remote  # noqa: PLC0415 - slow
         from tradewind.api.runs import Run  # noqa: PLC0415
 
@@ -81,7 +88,7 @@ class Workflow(Generic[P, T]):
         return Run(Remote(self._drawn(graph, *args, **kwargs), self.place))
 
     def program(self, *args: P.args, **kwargs: P.kwargs) -> Program:
-        """The program that a call stands for, as it would run on this host."""
+        """Return the program for a call, as it would run on this host."""
         folder = self.place.folder.resolve() / "values"
         return self._drawn(Graph(lambda data: _kept(folder, data)), *args, **kwargs)
 
@@ -102,7 +109,7 @@ def workflow(function: Callable[P, T], /, *, name: str = ...) -> Workflow[P, T]:
 @overload
 def workflow(*, name: str = ...) -> Callable[[Callable[P, T]], Workflow[P, T]]: ...
 def workflow(function: Callable[P, T] | None = None, /, *, name: str = "") -> Any:
-    """Make a workflow of a function that calls tasks: `@workflow`, or `@workflow(name=…)`."""
+    """Make a function that calls tasks a workflow: `@workflow`, or `@workflow(name=…)`."""
     if function is not None:
         return Workflow(function, name)
     return lambda given: Workflow(given, name)
@@ -117,7 +124,7 @@ def _is_in_loop() -> bool:
 
 
 def _kept(folder: Path, data: bytes) -> str:
-    """Keep a large value in a file named after what is in it."""
+    """Store a large value in a file named after its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}.pkl"
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The command line: one file for each command, loaded only when it is wanted."""
+"""The command line: one file per command, loaded only when needed."""
 
 import os
 import sys
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import tradewind
 from tradewind.cli.early import Early, fulfil
+from tradewind.cli.terminal import visible
 from tradewind.cli.wish import COMPLETION, read
 from tradewind.model.errors import TradewindError
 
@@ -15,59 +16,64 @@ if TYPE_CHECKING:
     import typer
 
 _GROUPS: dict[str, dict[str, str]] = {
-    "Try it, and spend nothing": {
-        "demo": "Simulate 30 workflows of astronomy and biology within a budget, under three policies.",
+    "Try it without spending anything": {
+        "demo": "Simulate 30 astronomy and biology workflows within a budget, under three policies.",
         "simulate": "Simulate a scenario or workflows under one or more policies.",
-        "plan": "Show what it would take to finish a workflow by a deadline: types, windows, machines, finish and "
-        "cost.",
-        "policies": "List the policies, each with a line and its parameters.",
-        "reproduce": "Run a paper's experiments again; print each claim, the paper's figure, ours, and whether the "
-        "claim holds.",
-        "generate": "Make a workflow with the structure and run times of a known family.",
-        "traces": "Make traces of free cores on servers, and compare them with what is published of real ones.",
+        "plan": "Plan a workflow for a deadline: machine types, windows, finish and cost.",
+        "policies": "List the policies with their parameters.",
+        "reproduce": "Reproduce a paper's experiments and check its claims.",
+        "generate": "Generate a workflow of a known family.",
+        "traces": "Generate traces of free cores on servers, and compare them with published figures.",
     },
     "Run": {
         "run": "Run a workflow on this host, durably; what was interrupted in any way can be resumed.",
-        "submit": "Hand in a workflow; once this returns, the server will not lose it.",
-        "server": "Serve runs of many people over REST under `/api/v1`; what runs survives restarts.",
+        "submit": "Submit a workflow, or a divisible job. It is stored durably before the command returns.",
+        "server": "Serve runs of many people over REST under `/api/v1`. Tasks survive restarts and upgrades.",
     },
     "Follow and steer runs": {
         "list": "List runs, newest first.",
-        "get": "Show how a run stands, and what it gives once it is done.",
-        "watch": "Watch a run until it has ended; the exit code is that of `run`.",
-        "logs": "Show what tasks have written, each line behind the task's name where there are several.",
-        "explain": "Say why a run or a task waits, and why it ran more than once.",
-        "report": "Tell all about a run in one HTML file that opens offline.",
-        "cost": "Show what a run, or everything, has cost.",
+        "get": "Show the status and outputs of a run.",
+        "watch": "Watch a run until it ends; the exit code is that of `run`.",
+        "logs": "Show the output of tasks.",
+        "explain": "Explain why a run or task is waiting, and why it ran more than once.",
+        "download": "Download the output files of a finished run.",
+        "report": "Write a report of a run as one HTML file that works offline.",
+        "cost": "Show the cost of a run, or the total cost.",
         "search": "Find runs and tasks.",
-        "cancel": "Cancel a run: what runs is stopped, what waits is dropped.",
-        "retry": "Try again what failed of a run, and what waited for it; what was done stays done.",
-        "suspend": "Start nothing more of a run for now; what runs goes on to its end.",
-        "resume": "Let a suspended run go on.",
-        "priority": "Give a run another priority; what runs already is left alone.",
-        "deadline": "Give a run another deadline, or none; what has not started is planned again.",
-        "nodes": "Show machines, and let them go.",
-        "cache": "Show what need not run again, and forget it.",
+        "cancel": "Cancel a run: stop running tasks and drop waiting ones.",
+        "retry": "Retry the failed tasks of a run and everything that depends on them.",
+        "suspend": "Suspend a run: start no further tasks, but let running tasks finish.",
+        "resume": "Resume a suspended run.",
+        "priority": "Change the priority of a run; running tasks are not affected.",
+        "deadline": "Change or remove the deadline of a run; tasks that have not started are replanned.",
+        "nodes": "List and release machines.",
+        "cache": "List, explain and prune cached results.",
     },
-    "Divisible jobs": {
-        "jobs": "Submit and watch divisible jobs.",
-        "worker": "Work on divisible jobs: fetch partitions, run a process for each, report, obey scaling hints.",
-        "sites": "Show sites, and make and revoke their tokens.",
+    "Machines elsewhere": {
+        "agent": "Offer this machine to a server: take its work over outbound HTTPS, run it here, report.",
+        "agents": "List the agents of a server, and create and revoke their tokens.",
     },
     "Files": {
-        "validate": "Check files, and say what is in them; all that is wrong is told with its line.",
-        "convert": "Convert a workflow to native YAML or to WfFormat; one of Steep, which becomes a program, "
-        "to native YAML.",
-        "graph": "Draw a workflow as SVG: task by task, or by kind of task where there are many.",
-        "schema": "Print the JSON Schema of native files, for editors that check a file as it is typed.",
+        "validate": "Check files; errors name the line and the fix.",
+        "convert": "Convert a workflow to native YAML or WfFormat; a Steep workflow to native YAML.",
+        "graph": "Draw a workflow as SVG: each task, or one box per kind if there are many.",
+        "schema": "Print the JSON Schema of native files, for editors.",
     },
     "Share a server": {
-        "tenants": "Show and change the tenants of a server.",
-        "tokens": "Show, make and revoke the tokens of a server.",
-        "profiles": "Name the servers you work with.",
+        "tenants": "List and change the tenants of a server.",
+        "tokens": "List, create and revoke the tokens of a server.",
+        "profiles": "Manage named servers.",
     },
 }
-"""What each command does, for the list of them: to load them all for it would take seconds."""
+"""Summaries for the list of commands; loading every command for them would take seconds."""
+
+MOVED = {
+    "jobs": "a divisible job is a run: `tradewind submit --iterations N -- COMMAND`, then `list`, `get`, `watch`, "
+    "`cancel` and `download`",
+    "sites": "sites are agents: `tradewind agents list`, `token` and `revoke`; tokens of sites remain valid",
+    "worker": "`tradewind agent` takes the same server, token file and slots, and runs every kind of work",
+}
+"""Commands of earlier versions, and what replaces each; kept for one version."""
 
 COMMANDS = {name: summary for group in _GROUPS.values() for name, summary in group.items()}
 _GROUP_OF = {name: title for title, group in _GROUPS.items() for name in group}
@@ -77,11 +83,11 @@ _ELSEWHERE = {
     "get": ("listing", "get"),
     **{verb: ("steering", verb) for verb in ("cancel", "retry", "suspend", "resume", "priority", "deadline")},
 }
-"""Where commands are that share a file; others have a file of their name."""
+"""Modules of commands that share a file; the others have a file of their name."""
 
 
 def application(*commands: str) -> "typer.Typer":
-    """The command line with the given commands; with all, if none is named."""
+    """Return the command line with the given commands; by default, with all."""
     import typer  # noqa: PLC0415 - see `main`
 
     from tradewind.cli.flags import Command, Group  # noqa: PLC0415
@@ -100,7 +106,7 @@ def application(*commands: str) -> "typer.Typer":
 
 
 def outline() -> "typer.Typer":
-    """The command line for whoever names no command: all are listed, and none can be run."""
+    """Return a command line that lists all commands but can run none, for help without a command."""
     app = _empty()
     for name, summary in COMMANDS.items():
         app.command(name, help=summary, rich_help_panel=_GROUP_OF[name])(lambda: None)
@@ -126,7 +132,7 @@ def _empty() -> "typer.Typer":
             help="Show the version.",
         ),
     ) -> None:
-        """Run workloads of workflows on rented machines within a budget, and simulate them first."""
+        """Run workflows on rented machines within a budget, and simulate them first."""
 
     app = typer.Typer(
         name="tradewind",
@@ -141,7 +147,7 @@ def _empty() -> "typer.Typer":
 
 
 def main() -> None:
-    """Run the command line, turning what a user can mend into one clear line and an exit code."""
+    """Run the command line; report user errors as one line with an exit code."""
     words = sys.argv[1:]
     early = Early(words)  # before anything that takes long to load
     try:
@@ -156,14 +162,14 @@ def main() -> None:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
     except (TradewindError, ValueError, OSError) as error:
-        sys.stderr.write(f"error: {_words(error)}\n")
+        sys.stderr.write(visible(f"error: {_words(error)}\n"))
         sys.exit(2)
     finally:
         early.close()
 
 
 def _words(error: Exception) -> str:
-    """What went wrong; of a file as people say it, not as the system does."""
+    """Return the error message; for file errors, in plain words instead of the system's."""
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"{error.filename}: no such file"
     if isinstance(error, OSError) and error.filename and error.strerror:
@@ -172,8 +178,10 @@ def _words(error: Exception) -> str:
 
 
 def _application_for(words: Sequence[str]) -> "typer.Typer":
-    """No more of the command line than some words need."""
+    """Return only the part of the command line that these words need."""
     first = next((word for word in words if not word.startswith("-")), "")
     if first in COMMANDS:
         return application(first)
+    if first in MOVED:
+        raise TradewindError(f"`tradewind {first}` is gone: {MOVED[first]}")
     return application() if COMPLETION in os.environ else outline()

@@ -1,4 +1,4 @@
-"""`tradewind cache`: what need not run again, why something did, and forgetting it."""
+"""`tradewind cache`: list cached results, explain why a step ran, and prune the cache."""
 
 import time
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import typer
 
 from tradewind.cli.output import Column, field, show, show_plain, when
 from tradewind.cli.places import Form, Output
+from tradewind.cli.terminal import visible
 from tradewind.live.cache.explain import Whose, explained
 from tradewind.live.folder import store_of
 from tradewind.live.store.open import open_store
@@ -17,7 +18,7 @@ from tradewind.live.store.port import Store
 from tradewind.live.store.rows import CacheRow
 from tradewind.model.units import SECOND, in_seconds, parse_duration, show_duration
 
-cache = typer.Typer(help="Show what need not run again, and forget it.", no_args_is_help=True)
+cache = typer.Typer(help="List, explain and prune cached results.", no_args_is_help=True)
 
 _COLUMNS = (
     field("step"),
@@ -30,10 +31,10 @@ _COLUMNS = (
     field("tenant", is_wide=True),
     field("key", is_wide=True),
 )
-Folder = Annotated[Path, typer.Option(help="Where the store of `tradewind run` is.")]
+Folder = Annotated[Path, typer.Option(help="Folder of `tradewind run`.")]
 At = Annotated[str | None, typer.Option("--store", help="Another store: a file, or postgresql://…")]
-Step = Annotated[str | None, typer.Option(help="Only steps whose name begins so: program/step.")]
-Tenant = Annotated[str | None, typer.Option(help="Only what belongs to this tenant.")]
+Step = Annotated[str | None, typer.Option(help="Only steps whose name starts with this: program/step.")]
+Tenant = Annotated[str | None, typer.Option(help="Only entries of this tenant.")]
 _FOLDER = Path(".tradewind")
 
 
@@ -41,12 +42,14 @@ _FOLDER = Path(".tradewind")
 def list_cached(
     step: Step = None,
     tenant: Tenant = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many, the latest first.")] = 100,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=1, help="Maximum number of entries, most recently used first.")
+    ] = 100,
     output: Output = Form.TABLE,
     folder: Folder = _FOLDER,
     store: At = None,
 ) -> None:
-    """List what is in the cache, what was used last first.
+    """List cached results, most recently used first.
 
     Examples:
 
@@ -61,12 +64,12 @@ def list_cached(
 @cache.command()
 def explain(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run of the folder, or `last`.")] = "last",
-    call: Annotated[str | None, typer.Argument(metavar="STEP", help="One step; default: all of the run.")] = None,
+    call: Annotated[str | None, typer.Argument(metavar="STEP", help="A step; default: all steps of the run.")] = None,
     output: Output = Form.TABLE,
     folder: Folder = _FOLDER,
     store: At = None,
 ) -> None:
-    """Say of each step of a run whether it was taken from the cache, and if not, what differed from before.
+    """Show for each step of a run whether it came from the cache and, if not, what had changed.
 
     Examples:
 
@@ -83,24 +86,24 @@ def explain(
         told = [each for unit in units for each in explained(whose, unit, detail.attempts, opened)]
         found = [each for each in told if call in (None, each["call"])]
     if not found:
-        raise typer.BadParameter(f"the run {run} has no step {call!r} that has ended well")
+        raise typer.BadParameter(f"the run {run} has no step {call!r} that has succeeded")
     if output in (Form.JSON, Form.YAML):
         show_plain(found, output)
         return
     for each in found:
-        typer.echo(f"{each['call']}: {each['text']}")
+        typer.echo(visible(f"{each['call']}: {each['text']}"))
 
 
 @cache.command()
 def prune(
     step: Step = None,
     tenant: Tenant = None,
-    unused_for: Annotated[str | None, typer.Option(help="Only what nobody used for so long, such as 30d.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Forget all of it.")] = False,
+    unused_for: Annotated[str | None, typer.Option(help="Only entries not used for this long, such as 30d.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all entries.")] = False,
     folder: Folder = _FOLDER,
     store: At = None,
 ) -> None:
-    """Forget what is in the cache; files stay with the runs that they belong to.
+    """Remove entries from the cache; the files stay with their runs.
 
     Examples:
 
@@ -108,7 +111,7 @@ def prune(
     - `tradewind cache prune --step reads/align`
     """
     if not (step or tenant or unused_for or everything):
-        raise typer.BadParameter("say what to forget: --step, --tenant, --unused-for or --all")
+        raise typer.BadParameter("choose what to remove: --step, --tenant, --unused-for or --all")
     since = None if unused_for is None else time.time_ns() // 1000 - parse_duration(unused_for)
     with _opened(folder, store) as opened:
         count = opened.prune_cache(tenant=tenant, step=step, unused_since=since)

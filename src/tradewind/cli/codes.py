@@ -1,10 +1,10 @@
-"""How commands that run, follow or foresee work end, as a shell sees it."""
+"""Exit codes of commands that run, watch or plan work."""
 
 DONE = 0
 FAILED = 1
 WRONG_USE = 2
 BUDGET = 3
-"""The budget pays for no machine."""
+"""The budget cannot pay for any machine."""
 LATE = 4
 """The deadline was missed, or cannot be met."""
 NEVER = 5

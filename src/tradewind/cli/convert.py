@@ -1,4 +1,4 @@
-"""`tradewind convert`: a workflow from one format to another."""
+"""`tradewind convert`: convert a workflow from one format to another."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,16 +23,16 @@ _SUFFIXES = {".yaml": Target.NATIVE, ".yml": Target.NATIVE, ".json": Target.WFFO
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="A workflow of any format, packed or not.", metavar="IN")],
-    target: Annotated[Path, typer.Argument(help="Where to write it; - for standard output.", metavar="OUT")],
-    to: Annotated[Target | None, typer.Option(help="Format to write; default: by the suffix of OUT.")] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    source: Annotated[Path, typer.Argument(help="A workflow in any format, compressed or not.", metavar="IN")],
+    target: Annotated[Path, typer.Argument(help="Output file; - for standard output.", metavar="OUT")],
+    to: Annotated[Target | None, typer.Option(help="Output format; default: by the suffix of OUT.")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Read negative times and sizes as zero.")] = False,
     services: Annotated[
         list[Path] | None,
-        typer.Option(metavar="<path>", help="Services and macros of a Steep workflow; default: those beside it."),
+        typer.Option(metavar="<path>", help="Services and macros of a Steep workflow; default: those next to it."),
     ] = None,
 ) -> None:
-    """Convert a workflow to native YAML or to WfFormat; one of Steep, which becomes a program, to native YAML.
+    """Convert a workflow to native YAML or WfFormat; a Steep workflow to native YAML.
 
     Examples:
 
@@ -59,5 +59,5 @@ def convert(
 def _target_of(path: Path) -> Target:
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix not in _SUFFIXES:
-        raise typer.BadParameter(f"cannot tell the format from {str(path)!r}; end it in .yaml or .json, or say --to")
+        raise typer.BadParameter(f"cannot tell the format from {str(path)!r}; use a name in .yaml or .json, or --to")
     return _SUFFIXES[suffix]

@@ -1,12 +1,12 @@
-"""`tradewind cost`: what was spent, and on what."""
+"""`tradewind cost`: show what was spent, and on what."""
 
 from typing import Annotated
 
 import typer
 
 from tradewind.cli.output import Column, duration, field, show
-from tradewind.cli.places import Folder, Form, Output, Profile, Server
-from tradewind.client.open import Where, opened
+from tradewind.cli.places import Folder, Form, Here, Output, Profile, Server, look
+from tradewind.client.open import opened
 
 _ITEMS = (
     field("key", "what"),
@@ -23,21 +23,22 @@ _TYPES = (
 
 
 def cost(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Of this run; default: of everything.")] = None,
-    by: Annotated[str, typer.Option(help="run, tenant, interval, machine_type or machine.")] = "machine_type",
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run; default: everything.")] = None,
+    by: Annotated[str, typer.Option(help="Group by run, tenant, interval, machine_type or machine.")] = "machine_type",
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Show what a run, or everything, has cost.
+    """Show the cost of a run, or the total cost.
 
     Examples:
 
     - `tradewind cost last`
     - `tradewind cost --by tenant -o json`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         found = backend.cost(run, by)
     show(
         found["items"] if run is None else found["by_machine_type"],

@@ -1,4 +1,4 @@
-"""`tradewind demo`: something worth looking at, a minute after installation."""
+"""`tradewind demo`: a first impression, a minute after installation."""
 
 import random
 from dataclasses import replace
@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tradewind.cli.progress import following
-from tradewind.cli.summary import summary_table
+from tradewind.cli.summary import print_summary
 from tradewind.core.log import Sink
 from tradewind.core.series import Series
 from tradewind.core.state import State
@@ -31,12 +31,12 @@ _SEED = 1
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what is made.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("demo"),
     budget: Annotated[int, typer.Option(min=1, help="Budget per minute.")] = 60,
 ) -> None:
-    """Simulate 30 workflows of astronomy and biology within a budget, under three policies.
+    """Simulate 30 astronomy and biology workflows within a budget, under three policies.
 
-    Writes the figures, a picture that compares the policies, and the first workflow with its graph.
+    Writes the metrics, a chart that compares the policies, and the first workflow with its graph.
     """
     rng = random.Random(_SEED)
     workflows = tuple(generate(_FAMILIES[i % 3], rng.choice((50, 100, 300)), rng) for i in range(30))
@@ -51,7 +51,7 @@ def demo(
     console = Console()
     console.print(
         f"{len(workflows)} workflows ({', '.join(_FAMILIES)}) with {tasks:,} tasks arrive over time.\n"
-        f"Machines: up to 32 small at 1 and 32 large at 5 a minute; no minute may cost more than {budget}.\n"
+        f"Machines: up to 32 small at 1 and 32 large at 5 per minute; no minute may cost more than {budget}.\n"
     )
     runs: dict[str, Series] = {}
 
@@ -64,10 +64,10 @@ def demo(
         with following(f"simulating {policy}", tasks) as progress:
             sinks = (progress, lambda state, policy=policy: series_for(policy, state))
             figures.append(simulate(replace(base, policy=policy), work, sinks).figures())
-    console.print(summary_table(figures))
+    print_summary(figures, console)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "comparison.svg"
-    draw_comparison(runs, picture, f"{len(workflows)} workflows within {budget} a minute")
+    draw_comparison(runs, picture, f"{len(workflows)} workflows within {budget} per minute")
     write_file(out / "figures.json", orjson.dumps({"runs": figures}, option=orjson.OPT_INDENT_2))
     write_file(out / "montage.yaml", write_native(workflows[0]).encode())
     write_file(out / "montage.svg", svg(workflows[0]).encode())

@@ -1,6 +1,6 @@
-"""What `tradewind run` can begin before it has even read its own options: the keeper, and the loading of the workflow.
+"""Start slow parts of `tradewind run` before its options are parsed: the keeper, and loading the workflow.
 
-It looks at the words of the command as they are. Should it guess wrong, what it has begun is thrown away.
+It guesses from the raw command line. If the guess is wrong, the processes are discarded.
 """
 
 import gc
@@ -17,7 +17,7 @@ _ASKING = {"-h", "--help", "--dry-run"}
 
 
 class Early:
-    """Processes that are on their way."""
+    """Processes that were started early."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         self._file: Path | None = None
@@ -27,11 +27,11 @@ class Early:
             return
         files = [Path(word) for word in words[1:] if word.endswith(_SUFFIXES)]
         if len(files) == 1 and not any(word.startswith("--machines") for word in words):
-            self.ahead(files[0])  # takes longer than a keeper to start
+            self.ahead(files[0])  # started first, because it takes longer than a keeper
         self.keeper()
 
     def ahead(self, file: Path) -> Ahead | None:
-        """A file that is being loaded; None: that makes no sense."""
+        """Return the loading of a file, starting it if necessary; None if loading ahead does not help."""
         if self._file != file:
             self._abandon_file()
             if is_small(file):
@@ -39,13 +39,13 @@ class Early:
         return self._ahead
 
     def keeper(self) -> Newborn:
-        """A keeper that is starting."""
+        """Return a keeper that is starting."""
         if self._keeper is None:
             self._keeper = Newborn()
         return self._keeper
 
     def close(self) -> None:
-        """Throw away what nobody has taken."""
+        """End processes that were not used."""
         self._abandon_file()
         if self._keeper is not None:
             self._keeper.abandon()
@@ -58,12 +58,12 @@ class Early:
 
 
 def fulfil(wish: Wish, early: Early) -> int:
-    """Run what is wished for, with what has begun early; the exit code."""
+    """Run the request with the processes that were started early, and return the exit code."""
     with closing(early):
         is_for_this_host = wish.machines is None and not wish.services and wish.replay is None
         ahead = early.ahead(wish.file) if wish.file is not None and is_for_this_host else None
         keeper = None if wish.dry_run else early.keeper()
-        gc.disable()  # nothing of what is loaded is garbage
+        gc.disable()  # module loading produces no garbage, so collections only cost time
         from tradewind.cli.running import carry_out  # noqa: PLC0415 - slow
 
         gc.enable()

@@ -1,4 +1,4 @@
-"""Commands and groups whose help names no type behind flags: a flag takes no value."""
+"""Commands and groups whose help shows no type for flags, which take no value."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Command(TyperCommand):
     """A command."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Arguments and options, the one for help included."""
+        """Return arguments and options, including --help."""
         return _bare(super().get_params(ctx))
 
 
@@ -24,5 +24,5 @@ class Group(TyperGroup):
     """A group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Options, the one for help included."""
+        """Return options, including --help."""
         return _bare(super().get_params(ctx))

@@ -1,4 +1,4 @@
-"""`tradewind generate`: write a workflow of a known family to a file."""
+"""`tradewind generate`: generate a workflow of a known family."""
 
 import random
 from pathlib import Path
@@ -16,15 +16,17 @@ WFFORMAT = {".yaml": False, ".yml": False, ".json": True}
 
 def generate(
     family: Annotated[str, typer.Argument(help=f"One of {', '.join(generators.FAMILIES)}.")],
-    tasks: Annotated[int, typer.Option(min=1, max=10_000_000, help="About how many tasks.")] = 100,
-    seed: Annotated[int, typer.Option(help="Same seed, same workflow.")] = 0,
+    tasks: Annotated[int, typer.Option(min=1, max=10_000_000, help="Approximate number of tasks.")] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same workflow.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write .yaml, or .json (WfFormat), also with .gz; default: print YAML."),
+        typer.Option(
+            "--output", "-o", help="Output file: .yaml or .json (WfFormat), optionally with .gz; default: print YAML."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print WfFormat instead of YAML.")] = False,
 ) -> None:
-    """Make a workflow with the structure and run times of a known family.
+    """Generate a workflow of a known family.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What a run gives, in lines for people."""
+"""Format the outputs of a run for people."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,6 +7,6 @@ import orjson
 
 
 def lines(outputs: Mapping[str, Any]) -> Iterator[str]:
-    """Outputs by name, files by where they are; text as it is, other values as JSON."""
+    """Yield one line per output: text as it is, files as paths, other values as JSON."""
     for name, value in outputs.items():
         yield f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"

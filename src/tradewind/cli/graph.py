@@ -1,4 +1,4 @@
-"""`tradewind graph`: a workflow as a picture."""
+"""`tradewind graph`: draw a workflow."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +11,14 @@ from tradewind.formats.write import write_file
 
 
 def graph(
-    file: Annotated[Path, typer.Argument(help="A workflow of any format.")],
+    file: Annotated[Path, typer.Argument(help="A workflow in any format.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="An .svg file; default: print the SVG.")] = None,
     group: Annotated[
-        bool | None, typer.Option("--group/--no-group", help="One box for each kind; default: above 150 tasks.")
+        bool | None, typer.Option("--group/--no-group", help="Draw one box per kind of task; default: above 150 tasks.")
     ] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Read negative times and sizes as zero.")] = False,
 ) -> None:
-    """Draw a workflow as SVG: task by task, or by kind of task where there are many.
+    """Draw a workflow as SVG: each task, or one box per kind if there are many.
 
     Examples:
 

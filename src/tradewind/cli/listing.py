@@ -1,4 +1,4 @@
-"""`tradewind list` and `get`: which runs there are, and how one stands."""
+"""`tradewind list` and `get`: list runs, and show one."""
 
 import time
 from typing import Annotated, Any
@@ -17,8 +17,8 @@ from tradewind.cli.output import (
     show_outputs,
     when,
 )
-from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
-from tradewind.client.open import Where, opened
+from tradewind.cli.places import Folder, Form, Here, Output, Profile, RunId, Server, look
+from tradewind.client.open import opened
 
 _STATES = ("waiting", "ready", "running", "delayed", "failed", "cancelled")
 
@@ -38,7 +38,7 @@ def _took(run: Plain) -> str:
 
 
 def slack_of(run: Plain) -> str:
-    """Time between the end of a run, come or foreseen, and its deadline."""
+    """Return the time between the actual or predicted end of a run and its deadline."""
     slack = run.get("slack")
     if slack is None:
         return ""
@@ -84,13 +84,14 @@ def list_runs(
     status: Annotated[
         str | None, typer.Option(help="active, suspended, interrupted, done, failed or cancelled.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Only names that begin so.")] = None,
-    tenant: Annotated[str | None, typer.Option(help="Only runs of a tenant.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many, newest first.")] = 20,
+    name: Annotated[str | None, typer.Option(help="Only names that start with this.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only runs of this tenant.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number of runs, newest first.")] = 20,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
     """List runs, newest first.
 
@@ -100,30 +101,31 @@ def list_runs(
     - `tradewind list --status failed -n 100 -o json`
     - `tradewind list --profile team -o wide`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, here=here)) as backend:
         found = backend.runs(status=status, tenant=tenant, name=name, limit=limit)
     show(found, RUNS, output)
     warn_if_interrupted(*found)
 
 
 def warn_if_interrupted(*runs: Plain) -> None:
-    """Say so where nobody works on runs that have not ended, as only a folder's can be."""
+    """Warn about unfinished runs of a folder that no process is working on."""
     if found := [run for run in runs if "remedy" in run]:
         what, them = ("1 run is", "it") if len(found) == 1 else (f"{len(found)} runs are", "them")
-        typer.echo(paint(f"{what} unfinished; `{found[0]['remedy']}` goes on with {them}", fg="yellow"), err=True)
+        typer.echo(paint(f"{what} unfinished; `{found[0]['remedy']}` resumes {them}", fg="yellow"), err=True)
 
 
 def get(
     run: RunId = "last",
-    tasks: Annotated[bool, typer.Option("--tasks", help="Show its tasks.")] = False,
+    tasks: Annotated[bool, typer.Option("--tasks", help="Show the tasks of the run.")] = False,
     status: Annotated[str | None, typer.Option(help="Only tasks with this status.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many tasks.")] = 1000,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number of tasks.")] = 1000,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Show how a run stands, and what it gives once it is done.
+    """Show the status and outputs of a run.
 
     Examples:
 
@@ -131,7 +133,7 @@ def get(
     - `tradewind get 1kq2z3a-17 --tasks --status failed`
     - `tradewind get last -o yaml`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         if tasks or status:
             show(backend.tasks(run, status=status, limit=limit), TASKS, output)
             return

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON and YAML for programs; colours only on a terminal."""
+"""Print results: tables for people, JSON and YAML for programs; colours only on a terminal."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ import typer
 
 from tradewind.cli import giving
 from tradewind.cli.places import Form
+from tradewind.cli.terminal import cell, visible
 from tradewind.model.units import seconds, show_duration
 
 Plain = Mapping[str, Any]
@@ -34,22 +35,22 @@ class Column(NamedTuple):
     title: str
     value: Callable[[Plain], str]
     is_wide: bool = False
-    """Whether it is shown only where there is room."""
+    """Whether it is shown only in wide tables."""
     is_number: bool = False
 
 
 def field(name: str, title: str = "", *, is_wide: bool = False, is_number: bool = False) -> Column:
-    """A column that shows a value as it is."""
+    """Return a column that shows a field as it is."""
     return Column(title or name, lambda row: _text(row.get(name)), is_wide, is_number)
 
 
 def show(rows: Sequence[Plain], columns: Sequence[Column], form: Form, *, whole: Any = None) -> None:
-    """Print rows; for programs the whole answer, where that is more than the rows."""
+    """Print rows; for programs, print the whole answer if it contains more than the rows."""
     if form in (Form.JSON, Form.YAML):
         show_plain(rows if whole is None else whole, form)
         return
     shown = [column for column in columns if form is Form.WIDE or not column.is_wide]
-    cells = [[column.value(row) for column in shown] for row in rows]
+    cells = [[cell(column.value(row)) for column in shown] for row in rows]
     widths = [max([len(column.title), *(len(row[at]) for row in cells)]) for at, column in enumerate(shown)]
     typer.echo(paint(_line([column.title.upper() for column in shown], shown, widths), dim=True))
     for row in cells:
@@ -57,7 +58,7 @@ def show(rows: Sequence[Plain], columns: Sequence[Column], form: Form, *, whole:
 
 
 def show_plain(value: Any, form: Form) -> None:
-    """Print a value for a program, or for people who read YAML."""
+    """Print a value as JSON or YAML."""
     if form is Form.JSON:
         typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
         return
@@ -67,18 +68,18 @@ def show_plain(value: Any, form: Form) -> None:
 
 
 def show_one(row: Plain, form: Form) -> None:
-    """Print one thing, field by field."""
+    """Print one object, field by field."""
     if form in (Form.JSON, Form.YAML):
         show_plain(row, form)
         return
     width = max(len(name) for name in row)
     for name, value in row.items():
         if value is not None and value != "" and value != [] and value != {}:
-            typer.echo(f"{paint(name.ljust(width), dim=True)}  {_coloured(_text(value))}")
+            typer.echo(f"{paint(name.ljust(width), dim=True)}  {_coloured(cell(_text(value)))}")
 
 
 def show_secret(made: Plain, form: Form) -> None:
-    """Print a token that was just made: alone, so that it can be put into a file, unless more is asked for."""
+    """Print a new token, alone so that it can be redirected to a file, unless another format is requested."""
     if form in (Form.JSON, Form.YAML):
         show_plain(made, form)
     else:
@@ -87,9 +88,9 @@ def show_secret(made: Plain, form: Form) -> None:
 
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], *, coloured: bool = False) -> str:
     padded = []
-    for cell, column, width in zip(cells, columns, widths, strict=True):
-        room = " " * (width - len(cell))
-        text = _coloured(cell) if coloured else cell
+    for each, column, width in zip(cells, columns, widths, strict=True):
+        room = " " * (width - len(each))
+        text = _coloured(each) if coloured else each
         padded.append(room + text if column.is_number else text + room)
     return "  ".join(padded).rstrip()
 
@@ -100,7 +101,7 @@ def _coloured(text: str) -> str:
 
 
 def paint(text: str, **style: Any) -> str:
-    """Text in a colour, unless the user wants none; where it goes into a file or pipe, colours are taken out again."""
+    """Return coloured text, unless the user disabled colours; output to files and pipes is stripped of them later."""
     return text if os.environ.get("NO_COLOR") else typer.style(text, **style)
 
 
@@ -119,42 +120,43 @@ def _text(value: Any) -> str:
 
 
 _STANDS = {"failed": "has failed", "cancelled": "was cancelled", "interrupted": "was interrupted"}
-"""How people say it of a run or task; of others, that it is so."""
+"""Phrases for the status of a run or task; for other statuses, `is` and the status."""
 
 
 def stands(each: Plain) -> str:
-    """How a run or task stands, in words."""
+    """Describe the status of a run or task in words."""
     status = each["status"]
     return _STANDS.get(status, f"is {status}")
 
 
 def show_failures(run: Plain, *, err: bool = False) -> None:
-    """Tell why a run has failed."""
+    """Print why a run has failed."""
     if run.get("reason"):
-        typer.echo(paint(run["reason"], fg="red"), err=err)
+        typer.echo(paint(visible(run["reason"]), fg="red"), err=err)
     for failure in run.get("failures", ()):
-        typer.echo(paint(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}", fg="red"), err=err)
+        words = visible(f"{failure['name']} (attempt {failure['attempt']}): {failure['reason']}")
+        typer.echo(paint(words, fg="red"), err=err)
 
 
 def show_outputs(outputs: Plain) -> None:
-    """Tell what a run gives."""
+    """Print the outputs of a run."""
     if outputs:
         typer.echo(paint("outputs", dim=True))
     for line in giving.lines(outputs):
-        typer.echo(f"  {line}")
+        typer.echo(f"  {visible(line)}")
 
 
 def refuse(reason: str, code: int) -> NoReturn:
-    """Tell why a command does nothing, and end it so."""
-    typer.echo(f"error: {reason}", err=True)
+    """Print the reason for refusing a command, and exit with a code."""
+    typer.echo(f"error: {visible(reason)}", err=True)
     raise typer.Exit(code)
 
 
 def when(at: float | None) -> str:
-    """A time as people in this place read it."""
+    """Format a time in the local time zone."""
     return "" if at is None else datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def duration(length: float | None) -> str:
-    """Seconds, to what matters."""
+    """Format seconds with the relevant precision."""
     return "" if length is None else show_duration(seconds(length))

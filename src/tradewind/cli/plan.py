@@ -1,6 +1,7 @@
-"""`tradewind plan`: what it would take to finish a workflow by a deadline, before anything is spent."""
+"""`tradewind plan`: plan a workflow for a deadline, before anything is spent."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +13,12 @@ from rich.table import Table
 
 from tradewind.cli import codes
 from tradewind.cli.output import refuse
+from tradewind.cli.progress import following
 from tradewind.cli.work import work_of
 from tradewind.formats.load import load, load_machines
 from tradewind.live.estimates import learned_in
 from tradewind.model.scenario import Rehearsal
 from tradewind.model.units import (
-    SECOND,
-    Duration,
     Time,
     in_seconds,
     in_units,
@@ -30,37 +30,49 @@ from tradewind.model.workflow import Workflow
 from tradewind.pictures.lanes import Lanes, draw_lanes, few_sorts
 from tradewind.policies.registry import build
 from tradewind.sim.defaults import MACHINES
-from tradewind.sim.prospect import Prospect, ProspectError, StepProspect, Terms, look_ahead, tightest, untimed
+from tradewind.sim.prospect import (
+    NO_TIME,
+    Prospect,
+    ProspectError,
+    StepProspect,
+    Terms,
+    look_ahead,
+    tightest,
+    units_in,
+    untimed,
+)
 
 FEW = 50
-"""Up to so many chains are listed one by one, unless all are wanted."""
+"""Maximum number of chains listed one by one by default."""
 _LONGEST = 40
 _NARROWEST = 20
 
 
 def plan(
     file: Annotated[Path, typer.Argument(help="A workflow, or a program with steps (YAML, WfFormat, DAX).")],
-    deadline: Annotated[str | None, typer.Option(help="Wanted response time, such as 2h; else the workflow's.")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="Maximum response time, such as 2h; default: the workflow's.")
+    ] = None,
     machines: Annotated[Path | None, typer.Option(help="Machine types; default: Small 1, Large 5, 32 each.")] = None,
-    policy: Annotated[str, typer.Option(help="What decides; see `tradewind policies`.")] = "scs+",
-    interval: Annotated[str, typer.Option(help="How often it decides.")] = "1m",
+    policy: Annotated[str, typer.Option(help="Policy; see `tradewind policies`.")] = "scs+",
+    interval: Annotated[str, typer.Option(help="Time between two decisions of the policy.")] = "1m",
     param: Annotated[
         list[str] | None,
         typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of a workflow with steps; repeat for more."),
     ] = None,
     assume: Annotated[
         list[str] | None,
-        typer.Option(metavar="STEP.OUTPUT=JSON", help="What a step will leave behind; repeat for more."),
+        typer.Option(metavar="STEP.OUTPUT=JSON", help="Assumed output of a step; repeat for more."),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where runs have shown how long steps take.")] = Path(".tradewind"),
-    every: Annotated[bool, typer.Option("--all", help="List every task, however many there are.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder with run times learned from earlier runs.")] = Path(".tradewind"),
+    every: Annotated[bool, typer.Option("--all", help="List every task instead of groups.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
-    picture: Annotated[Path | None, typer.Option(help="Draw the machines over time: .svg, .png, .pdf.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw machines over time: .svg, .png, .pdf.")] = None,
 ) -> None:
-    """Show what it would take to finish a workflow by a deadline: types, windows, machines, finish and cost.
+    """Plan a workflow for a deadline: machine types, windows, finish and cost.
 
-    If it cannot be met, says by how much, and what the soonest end would be and cost; the exit code is then 4.
-    If no machine can ever run it, the exit code is 5.
+    If the deadline cannot be met, the command shows by how much, and the earliest possible end and its cost; the exit
+    code is then 4. If no machine can ever run the workflow, the exit code is 5.
 
     Examples:
 
@@ -73,13 +85,13 @@ def plan(
     types = load_machines(machines) if machines else MACHINES
     work = work_of(document, types, param or (), assume or ())
     source = work if isinstance(work, Workflow) else work.program
-    build(policy)  # a wrong name comes to light before any work
+    build(policy)  # reports a wrong name before doing any work
     wanted = parse_duration(deadline) if deadline is not None else source.deadline
     if wanted is None or wanted <= 0:
-        raise typer.BadParameter("give a --deadline above zero; the workflow has none")
+        raise typer.BadParameter("give a --deadline greater than zero; the workflow has none")
     length = parse_duration(interval)
     if length <= 0:
-        raise typer.BadParameter("--interval must be above zero")
+        raise typer.BadParameter("--interval must be greater than zero")
     warnings: list[str] = []
     terms = Terms(types, policy, interval=length, estimates=learned_in(folder, warnings.append))
     lanes: list[Lanes] = []
@@ -88,15 +100,23 @@ def plan(
         lanes.append(Lanes(state, lambda unit: unit.task.name))
         return lanes[0].observe
 
-    try:
-        prospect = look_ahead(work, terms, wanted, sinks=[draw] if picture else [])
-    except ProspectError as error:
-        refuse(str(error), codes.NEVER)
-    soonest = tightest(work, terms, prospect)
-    warnings += [
-        f"{name!r} declares no run time: in a chain with steps that do it counts as nothing"
-        for name in untimed(work, prospect)
-    ]
+    drawn = [draw] if picture else []
+    with following(f"planning {source.name}", units_in(work)) as progress:
+        try:
+            prospect = look_ahead(work, terms, wanted, [progress, *drawn])
+        except ProspectError as error:
+            refuse(str(error), codes.NEVER)
+        soonest = tightest(work, terms, prospect, [progress])
+    if prospect.slack < 0 <= soonest.slack and soonest.deadline <= wanted:
+        warnings.append(
+            f"{policy} would be {show_duration(-prospect.slack)} late with a deadline of {show_duration(wanted)}, but"
+            f" not with one of {show_duration(soonest.deadline)}: this is the plan for the latter; run it with"
+            f" --deadline {show_duration(soonest.deadline)}"
+        )
+        lanes.clear()
+        prospect = look_ahead(work, terms, soonest.deadline, drawn)
+        prospect = replace(prospect, deadline=wanted)
+    warnings += [NO_TIME.format(name) for name in untimed(work, (step.name for step in prospect.steps))]
     notes = _notes(work) if isinstance(work, Rehearsal) else []
     if picture:
         draw_lanes({source.name: few_sorts(lanes[0].lanes)}, picture, moments={"deadline": wanted}, prefix="")
@@ -114,11 +134,11 @@ def plan(
 
 
 def _notes(rehearsal: Rehearsal) -> list[str]:
-    """What a plan of a program rests on, for only a real run knows."""
+    """Return the assumptions of a plan for a program, which only a real run can confirm."""
     given = [f"params.{name} = {_short(value)}" for name, value in rehearsal.parameters.items()]
     assumed = [f"{name} = {_short(value)}" for name, value in rehearsal.assumed.items()]
-    files = "every file that a step should leave is there; no other value is known"
-    return [*given, *assumed, files, "steps are planned once they can begin, as in a real run"]
+    files = "every output file of a step exists; no other value is known"
+    return [*given, *assumed, files, "steps are planned once they can start, as in a real run"]
 
 
 def _short(value: Any) -> str:
@@ -134,7 +154,7 @@ def _plain(prospect: Prospect, soonest: Prospect) -> dict[str, Any]:
         "slack_s": in_seconds(prospect.slack),
         "cost": in_units(prospect.cost),
         "machines": dict(prospect.machines),
-        "tightest": {"deadline_s": in_seconds(soonest.finish), "cost": in_units(soonest.cost)},
+        "tightest": {"deadline_s": in_seconds(soonest.deadline), "cost": in_units(soonest.cost)},
         "steps": [
             {
                 "task": step.tasks[0],
@@ -163,19 +183,21 @@ def _show(name: str, prospect: Prospect, soonest: Prospect, *, every: bool) -> N
             f"{name}: ends after {show_duration(prospect.finish)}, {show_duration(prospect.slack)} before its deadline,"
             f" {cost}"
         )
-        typer.echo(f"tightest deadline: {_rounded_up(soonest.finish)}, for {show_money(soonest.cost)}")
+        typer.echo(f"tightest deadline: {show_duration(soonest.deadline)}, for {show_money(soonest.cost)}")
     else:
         typer.echo(
             f"{name}: cannot end within {show_duration(prospect.deadline)}: it would be"
             f" {show_duration(-prospect.slack)} late, {cost}"
         )
-        typer.echo(
-            f"the tightest deadline that can be met is {_rounded_up(soonest.finish)}, for {show_money(soonest.cost)}"
+        met = (
+            "the tightest deadline that can be met is" if soonest.slack >= 0 else "no deadline can be met, ending after"
         )
+        length = soonest.deadline if soonest.slack >= 0 else soonest.finish
+        typer.echo(f"{met} {show_duration(length)}, for {show_money(soonest.cost)}")
 
 
 def _each(steps: Sequence[StepProspect], *, is_graph: bool) -> Table:
-    """One row for each chain of tasks."""
+    """Return a table with one row per chain of tasks."""
     table = _table(("task", "type"), ("machine", "begins", "ends"), is_graph=is_graph)
     for step in steps:
         chain = f"{step.tasks[0]} ({_spaced(step.name)})" if _is_folded(step) else "\n".join(step.tasks)
@@ -185,7 +207,7 @@ def _each(steps: Sequence[StepProspect], *, is_graph: bool) -> Table:
 
 
 def _together(steps: Sequence[StepProspect], *, is_graph: bool) -> Table:
-    """One row for all of the same name on the same type."""
+    """Return a table with one row for all chains of the same name on the same type."""
     table = _table(("step", "type"), ("tasks", "machines", "begins", "ends"), is_graph=is_graph)
     groups: dict[tuple[str, str], list[StepProspect]] = {}
     for step in steps:
@@ -209,18 +231,13 @@ def _table(words: Sequence[str], numbers: Sequence[str], *, is_graph: bool) -> T
 
 
 def _is_folded(step: StepProspect) -> bool:
-    """Whether only its name tells of what a chain consists, as in programs."""
+    """Return whether a chain is described only by its name, as in programs."""
     return len(step.tasks) == 1 and "+" in step.name
 
 
 def _spaced(name: str) -> str:
-    """The name of a chain such that it can be broken into lines."""
+    """Return the name of a chain with spaces, so that it can be wrapped."""
     return name.replace("+", " + ")
-
-
-def _rounded_up(length: Duration) -> str:
-    """A duration that is not too short when it is given as a deadline."""
-    return show_duration(-(-length // SECOND) * SECOND)
 
 
 def _moment(time: Time | None) -> str:

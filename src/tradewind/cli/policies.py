@@ -1,4 +1,4 @@
-"""`tradewind policies`: what can decide."""
+"""`tradewind policies`: list the policies."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from tradewind.policies.registry import describe, names, offer
 def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the policies, each with a line and its parameters.
+    """List the policies with their parameters.
 
     Example: `tradewind policies`, then `tradewind simulate montage.yaml --policy pfa -P smoothing=ewma`
     """

@@ -1,4 +1,4 @@
-"""`tradewind profiles`: the servers one works with, by name."""
+"""`tradewind profiles`: manage named servers."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from tradewind.cli.places import Form, Output
 from tradewind.client.errors import ClientError
 from tradewind.client.profiles import Profile, load_profiles
 
-profiles = typer.Typer(help="Name the servers you work with.", no_args_is_help=True)
+profiles = typer.Typer(help="Manage named servers.", no_args_is_help=True)
 
 _COLUMNS = (
     Column("", lambda row: "*" if row["current"] else ""),
@@ -17,12 +17,12 @@ _COLUMNS = (
     field("url"),
     field("token"),
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
 
 
 @profiles.command("list")
 def list_profiles(output: Output = Form.TABLE) -> None:
-    """List profiles; the current one has a star.
+    """List profiles; the current one is marked with a star.
 
     Examples:
 
@@ -33,7 +33,7 @@ def list_profiles(output: Output = Form.TABLE) -> None:
         {
             "name": name,
             "url": each.url,
-            "token": each.token_file or ("kept here" if each.token else "none"),
+            "token": each.token_file or ("stored" if each.token else "none"),
             "current": name == known.current,
         }
         for name, each in sorted(known.servers.items())
@@ -48,7 +48,7 @@ def add(
     token: Annotated[str, typer.Option(help="A token; - reads it from standard input.")] = "",
     token_file: Annotated[str, typer.Option(help="A file that holds the token.")] = "",
 ) -> None:
-    """Add a profile, or change one; the first becomes the current one.
+    """Add or change a profile; the first becomes the current one.
 
     Examples:
 
@@ -58,19 +58,23 @@ def add(
     if token and token_file:
         raise typer.BadParameter("give a token or the file that holds it, not both")
     if not url.startswith(("http://", "https://")):
-        raise typer.BadParameter(f"{url!r} is not the address of a server, such as http://127.0.0.1:8642")
+        raise typer.BadParameter(f"{url!r} is not a server address such as http://127.0.0.1:8642")
     known = load_profiles()
-    is_piped = token == "-"  # noqa: S105  no password, but a sign
+    is_piped = token == "-"  # noqa: S105  a marker for standard input, not a password
     known.servers[name] = Profile(
         url, typer.get_text_stream("stdin").readline().strip() if is_piped else token, token_file
     )
     known.current = known.current or name
     known.save()
-    typer.echo(f"{name} is in {known.path}", err=True)
+    typer.echo(f"saved profile {name} in {known.path}", err=True)
 
 
 @profiles.command()
-def use(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name; `none`: no server, but folders.")]) -> None:
+def use(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the profile; `none`: use folders, not a server.")
+    ],
+) -> None:
     """Make a profile the current one.
 
     Examples:
@@ -87,7 +91,7 @@ def use(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name; `non
 
 @profiles.command()
 def remove(name: Name) -> None:
-    """Forget a profile.
+    """Remove a profile.
 
     Examples:
 
@@ -95,7 +99,7 @@ def remove(name: Name) -> None:
     """
     known = load_profiles()
     if known.servers.pop(name, None) is None:
-        raise ClientError(f"there is no profile {name!r}")
+        raise ClientError(f"no profile is named {name!r}")
     if known.current == name:
         known.current = ""
     known.save()

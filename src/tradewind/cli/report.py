@@ -1,11 +1,11 @@
-"""`tradewind report`: a run as one HTML file."""
+"""`tradewind report`: write a report of a run as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tradewind.cli.places import Folder, Profile, Server
+from tradewind.cli.places import Folder, Here, Profile, Server, look
 from tradewind.client.open import FOLDER, Where, address
 from tradewind.client.open import server as opened_server
 from tradewind.formats.load import load
@@ -20,16 +20,19 @@ def report(
     run: Annotated[
         str, typer.Argument(help="A run (its id, or `last`), or an event log: .jsonl, .jsonl.gz or .parquet.")
     ] = "last",
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write; default: RUN.html.")] = None,
-    workflow: Annotated[Path | None, typer.Option(help="The workflow of an event log, which holds no graph.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Output file; default: RUN.html.")] = None,
+    workflow: Annotated[
+        Path | None, typer.Option(help="The workflow of an event log, which contains no graph.")
+    ] = None,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Tell all about a run in one HTML file that opens offline.
+    """Write a report of a run as one HTML file that works offline.
 
-    It shows what ran where and when, the graph of steps, cost and waste by step and machine type, the critical path,
-    what waited for what, and what failed.
+    The report shows a timeline of tasks and machines, the graph of steps, cost and waste by step and machine type, the
+    critical path, waiting times and failures.
 
     Examples:
 
@@ -43,8 +46,8 @@ def report(
         data = _page(from_log(path, _document(workflow)))
     else:
         if workflow is not None:
-            raise typer.BadParameter("--workflow is for event logs; a store knows the workflow of a run")
-        name, data = _of_run(run, Where(server, profile, folder))
+            raise typer.BadParameter("--workflow is for event logs; a store already has the workflow of a run")
+        name, data = _of_run(run, look(server, profile, folder, run, here=here))
     target = out or Path(f"{name}.html")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
@@ -68,11 +71,11 @@ def _of_run(run: str, where: Where) -> tuple[str, bytes]:
 def _page(source: Source) -> bytes:
     found = account(source)
     if not found.runs:
-        raise ReportError(f"{source.title} speaks of no run")
+        raise ReportError(f"{source.title} contains no run")
     names = sorted({run.name for run in found.runs})
     if source.run is None and source.document is not None and source.document.name not in names:
         shown = ", ".join(names[:5])
-        raise ReportError(f"{source.title} speaks of no run of {source.document.name!r}, but of {shown}")
+        raise ReportError(f"{source.title} contains no run of {source.document.name!r}, only of {shown}")
     return page(found)
 
 
@@ -82,4 +85,4 @@ def _document(file: Path | None) -> Workflow | Program | None:
     document = load(file)
     if isinstance(document.content, Workflow | Program):
         return document.content
-    raise typer.BadParameter(f"{file} holds {document.kind}, not a workflow")
+    raise typer.BadParameter(f"{file} contains {document.kind}, not a workflow")

@@ -1,4 +1,4 @@
-"""`tradewind reproduce`: run a paper's experiments again, and see which of its claims hold."""
+"""`tradewind reproduce`: reproduce a paper's experiments and check its claims."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,25 +17,27 @@ from tradewind.experiments.request import Request
 from tradewind.formats.errors import did_you_mean
 
 _WIDTH = 150
-"""Columns where output goes to a file or another program."""
+"""Width of the output if it goes to a file or another program."""
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"Which paper's experiments: {', '.join(PAPERS)}.", show_default=False)],
-    quick: Annotated[bool, typer.Option("--quick", help="Less work, under a minute; chance weighs more.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same workflows and results.")] = 0,
+    paper: Annotated[str, typer.Argument(help=f"Paper to reproduce: {', '.join(PAPERS)}.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="Run less, in under a minute; results are noisier.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same results.")] = 0,
     json: Annotated[
-        Path | None, typer.Option(help="Write the claims there; - for standard output; default: OUT/claims.json.")
+        Path | None,
+        typer.Option(help="Write the claims to this file; - for standard output; default: OUT/claims.json."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for figures.", show_default="out/PAPER")] = None,
-    no_live: Annotated[bool, typer.Option("--no-live", help="Simulate only; run nothing for real.")] = False,
+    no_live: Annotated[bool, typer.Option("--no-live", help="Simulate only; start no real processes.")] = False,
     live_only: Annotated[
-        bool, typer.Option("--live-only", help=f"Only what is run for real: {', '.join(sorted(LIVE))}.")
+        bool, typer.Option("--live-only", help=f"Run only the part with real processes: {', '.join(sorted(LIVE))}.")
     ] = False,
 ) -> None:
-    """Run a paper's experiments again; print each claim, the paper's figure, ours, and whether the claim holds.
+    """Reproduce a paper's experiments and check its claims.
 
-    A claim that does not hold is a finding, not an error: the exit code is 0.
+    For each claim, the command prints the paper's figure, ours, and whether the claim holds. A claim that does not hold
+    is a finding, not an error: the exit code is 0.
 
     Examples:
 
@@ -46,11 +48,11 @@ def reproduce(
     """
     if paper not in PAPERS:
         hint = did_you_mean(paper.lower(), PAPERS) or f"use one of {', '.join(PAPERS)}"
-        raise typer.BadParameter(f"no experiments are named {paper!r}; {hint}", param_hint="PAPER")
+        raise typer.BadParameter(f"no paper is named {paper!r}; {hint}", param_hint="PAPER")
     if live_only and (no_live or paper not in LIVE):
-        raise typer.BadParameter("nothing would be left to run", param_hint="--live-only")
+        raise typer.BadParameter("nothing is left to run", param_hint="--live-only")
     folder = out or Path("out") / paper
-    folder.mkdir(parents=True, exist_ok=True)  # a folder that cannot be made comes to light before any work
+    folder.mkdir(parents=True, exist_ok=True)  # reports a folder that cannot be created before doing any work
     with _progress(paper) as progress:
         found = PAPERS[paper](Request(folder, seed, quick, progress, is_simulated=not live_only, is_live=not no_live))
     to_screen = json is not None and str(json) == "-"
@@ -70,7 +72,7 @@ def reproduce(
 
 @contextmanager
 def _progress(title: str) -> Iterator[Report]:
-    """A bar on the error stream, if that is a terminal."""
+    """Show a progress bar on the error stream, if that is a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn(title),

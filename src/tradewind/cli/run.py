@@ -27,6 +27,8 @@ def run(
     policy_parameter: Annotated[
         list[str] | None, typer.Option("-P", metavar="KEY=VALUE", help="Parameter of the policy; repeat for more.")
     ] = None,
+    placer: Annotated[str | None, typer.Option(help="Place like another policy.")] = None,
+    balancer: Annotated[str | None, typer.Option(help="What shares out divisible steps.")] = None,
     budget: Annotated[str | None, typer.Option(help="What may be spent per interval.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to decide; what the budget is for.")] = None,
     folder: Annotated[Path, typer.Option(help="Where results and the store are kept.")] = Path(".tradewind"),
@@ -75,6 +77,8 @@ def run(
             params_file=params_file,
             machines=machines,
             policy=policy,
+            placer=placer,
+            balancer=balancer,
             policy_parameter=policy_parameter,
             budget=budget,
             interval=interval,

@@ -1,4 +1,4 @@
-"""What `tradewind run` does: load a workflow, run it to its end, and tell how it went."""
+"""Run a workflow for `tradewind run`: load it, run it to its end, and report the result."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +10,11 @@ from typing import Any
 import orjson
 
 from tradewind.cli import codes, giving
+from tradewind.cli.terminal import visible
 from tradewind.cli.watching import Watching, counted, say
 from tradewind.cli.wish import UsageError, Wish
 from tradewind.core.log import SinkFor
+from tradewind.formats.present import check_present
 from tradewind.live.ahead import Ahead
 from tradewind.live.engines.keeper import Newborn
 from tradewind.live.engines.played import Leases
@@ -29,6 +31,7 @@ from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, SECOND, Duration, parse_duration, parse_money, show_duration, show_money
 from tradewind.model.workflow import Workflow
 from tradewind.policies.baseline import fixed
+from tradewind.policies.compose import roles
 from tradewind.policies.protocol import Policy
 
 _EXIT = {
@@ -41,11 +44,11 @@ _EXIT = {
 }
 FOLDER = Wish().folder
 _TAIL = 20
-"""How many of the last lines of a failed step are shown."""
+"""Number of last lines shown for a failed step."""
 
 
 class _HopelessError(TradewindError):
-    """Nothing has begun, for it could not end well."""
+    """Nothing was started, because the run could not succeed."""
 
     def __init__(self, reason: str, code: int) -> None:
         super().__init__(reason)
@@ -53,7 +56,7 @@ class _HopelessError(TradewindError):
 
 
 def carry_out(wish: Wish, ahead: Ahead | None = None, keeper: Newborn | None = None) -> int:
-    """Run what is wished for; the exit code. The workflow may be on its way, and a keeper be starting, already."""
+    """Run a request and return the exit code. The workflow may already be loading, and a keeper starting."""
     try:
         return _carry_out(wish, ahead, keeper)
     except _HopelessError as error:
@@ -71,12 +74,14 @@ def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
         if wish.deadline is not None:
             document = replace(document, deadline=_positive(wish.deadline))
         parameters = _parameters(document, wish.parameters, wish.params_file)
+        if isinstance(document, Program):
+            check_present(document, parameters, file=str(wish.file))
         if wish.dry_run:
             _show_plan(document, parameters, settings)
             return 0
     _check_budget(settings)
     if isinstance(document, Workflow) and not any(task.command for task in document.tasks):
-        say("no task says what to `run`, so that nothing is done; --replay lets tasks take their time")
+        say("no task has a command to `run`, so nothing is done; use --replay to wait for the recorded run times")
     with ExitStack() as stack:
         watching = stack.enter_context(Watching())
         sinks: list[SinkFor] = [watching.sink_for]
@@ -90,7 +95,7 @@ def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
                 result = session.retry(wish.retry) if wish.retry else session.resume()
             else:
                 result = session.run(document, parameters, keeps_going=wish.keep_going, uses_cache=wish.uses_cache)
-        except KeyboardInterrupt:  # the second one: all was said at the first
+        except KeyboardInterrupt:  # a second Ctrl-C: everything was reported at the first
             return codes.INTERRUPTED
     home = wish.file.parent if wish.file is not None else Path()
     return _report(result, watching, wish.folder, home, as_json=wish.json)
@@ -99,7 +104,7 @@ def _carry_out(wish: Wish, ahead: Ahead | None, keeper: Newborn | None) -> int:
 def _settings(wish: Wish, types: tuple[MachineType, ...]) -> Settings:
     length = parse_duration(wish.interval) if wish.interval else (MINUTE if wish.budget else SECOND)
     if length <= 0:
-        raise UsageError("--interval must be above zero")
+        raise UsageError("--interval must be greater than zero")
     tenant = Tenant(
         "default", None if wish.budget is None else parse_money(wish.budget), length if wish.budget else MINUTE
     )
@@ -113,12 +118,12 @@ def _settings(wish: Wish, types: tuple[MachineType, ...]) -> Settings:
 
 def _store(named: str | None) -> str | None:
     if named is not None and named.startswith("memory:"):
-        raise UsageError("--store takes a path or postgresql://HOST/DATABASE: what is in memory cannot be resumed")
+        raise UsageError("--store takes a path or postgresql://HOST/DATABASE: a run in memory cannot be resumed")
     return named
 
 
 def _leases(types: tuple[MachineType, ...]) -> Mapping[str, Leases]:
-    """Who knows what becomes of machines that are played from a trace."""
+    """Return the lease players of machine types with a trace."""
     if not any(type.trace for type in types):
         return {}
     from tradewind.sim.traces.playing import leases_of  # noqa: PLC0415 - seldom needed
@@ -128,11 +133,13 @@ def _leases(types: tuple[MachineType, ...]) -> Mapping[str, Leases]:
 
 def _policy(wish: Wish, types: tuple[MachineType, ...]) -> Policy:
     given = dict(_split(text) for text in wish.policy_parameters)
-    if wish.policy is None and len(types) == 1 and types[0].limit == 1:
+    given |= roles(wish.placer, wish.balancer)
+    is_one_machine = wish.policy is None and len(types) == 1 and types[0].limit == 1
+    if is_one_machine and not given:
         return fixed.OFFER.build(fixed.Parameters(machines=1))
     from tradewind.policies.registry import build  # noqa: PLC0415 - slow
 
-    return build(wish.policy or "demand", given)
+    return build("fixed", {"machines": 1, **given}) if is_one_machine else build(wish.policy or "demand", given)
 
 
 def _machines(file: Path) -> tuple[MachineType, ...]:
@@ -144,13 +151,16 @@ def _machines(file: Path) -> tuple[MachineType, ...]:
 def _load(wish: Wish, file: Path, types: tuple[MachineType, ...]) -> Document:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
     from tradewind.formats.errors import FormatError  # noqa: PLC0415
-    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible, check_runnable  # noqa: PLC0415
 
     document = load(file, services=wish.services or None)
+    if wish.services and document.format != "steep":
+        raise UsageError(f"--services is for workflows of Steep, and {file} is none")
     if wish.replay is not None:
         return _replayed(document.content, types, wish.replay, burns=wish.burns)
     if not isinstance(document.content, Workflow | Program):
-        raise UsageError(f"{file} holds {document.kind}, not a workflow")
+        raise UsageError(f"{file} contains {document.kind}, not a workflow")
+    check_runnable(document.content, file=document.file, line_of=document.line_of)
     try:
         check_feasible(document.content, types, file=document.file, line_of=document.line_of, only_certain=True)
     except FormatError as error:
@@ -163,13 +173,15 @@ def _replayed(content: object, types: tuple[MachineType, ...], speed: float, *, 
 
     if not isinstance(content, Workflow):
         raise UsageError("--replay takes a workflow with recorded run times, such as a WfFormat trace")
+    if without := sum(task.runtime is None for task in content.tasks):
+        say(f"warning: {counted(without, 'task')} of {len(content.tasks)} declare no run time, and will take no time")
     return replayed(content, types, speed, burns=burns)
 
 
 def _positive(deadline: str) -> Duration:
     length = parse_duration(deadline)
     if length <= 0:
-        raise UsageError("--deadline must be above zero")
+        raise UsageError("--deadline must be greater than zero")
     return length
 
 
@@ -180,7 +192,7 @@ def _parameters(document: Document, given: Sequence[str], file: Path | None) -> 
 
         loaded = yaml.safe_load(file.read_text())
         if not isinstance(loaded, dict):
-            raise UsageError(f"{file} does not hold parameters by name")
+            raise UsageError(f"{file} does not contain parameters by name")
         found |= loaded
     found |= dict(_split(text) for text in given)
     if isinstance(document, Workflow):
@@ -200,15 +212,15 @@ def _split(text: str) -> tuple[str, str]:
 def _show_plan(document: Document, parameters: dict[str, Any], settings: Settings) -> None:
     workflow, is_open = Job("dry-run", document, parameters, settings.folder / RUNS).begin()
     for task in workflow.tasks:
-        sys.stdout.write(f"{task.id}: {task.requirement}\n")
-    more = ", and more once their results are known" if is_open else ""
+        sys.stdout.write(visible(f"{task.id}: {task.requirement}\n"))
+    more = ", and more when their results are known" if is_open else ""
     sys.stdout.write(f"{counted(len(workflow.tasks), 'chain')}{more}\n")
 
 
 def _check_budget(settings: Settings) -> None:
     budget = settings.tenant.budget
     if budget is not None and all(kind.price > budget for kind in settings.machines):
-        raise _HopelessError(f"a budget of {show_money(budget)} pays for no machine", codes.BUDGET)
+        raise _HopelessError(f"a budget of {show_money(budget)} cannot pay for any machine", codes.BUDGET)
 
 
 def _plain(result: Result) -> list[dict[str, Any]]:
@@ -225,7 +237,7 @@ def _plain(result: Result) -> list[dict[str, Any]]:
 
 
 def _astray(failure: Failure, home: Path) -> Iterator[str]:
-    """Files beside the workflow that a command seems to have looked for in vain: it ran in another folder."""
+    """Yield files next to the workflow that a command apparently did not find, because it ran in another folder."""
     folder = Path(failure.folder)
     scripts = (*folder.glob("command.sh"), *folder.glob("*/command.sh"))
     words = dict.fromkeys(word for script in scripts for word in script.read_text(errors="replace").split())
@@ -241,14 +253,14 @@ def _show_failure(failure: Failure, home: Path) -> None:
     for line in report.tail.rstrip().splitlines()[-_TAIL:]:
         say(f"    {line}")
     for name in _astray(failure, home):
-        say(f"    {name} lies beside the workflow, but steps run in other folders: make it a parameter of type `file`")
+        say(f"    {name} is next to the workflow, but steps run in other folders: make it a parameter of type `file`")
     say(f"    its files are in {failure.folder}")
 
 
 def _report(result: Result, watching: Watching, folder: Path, home: Path, *, as_json: bool) -> int:
     code = _EXIT[result.status]
     if result.status == "nothing":
-        say("there is nothing to go on with")
+        say("there is nothing to resume")
         return code
     from tradewind.core.summary import summarise  # noqa: PLC0415 - not before work has begun
 
@@ -262,29 +274,37 @@ def _report(result: Result, watching: Watching, folder: Path, home: Path, *, as_
             "exit_code": code,
             "folder": str(folder / RUNS / result.id),
         }
-        summary |= {"reasons": result.reasons, "failures": _plain(result), "outputs": result.outputs}
+        summary |= {
+            "reasons": result.reasons,
+            "failed": result.failed,
+            "failures": _plain(result),
+            "outputs": result.outputs,
+        }
         sys.stdout.write(orjson.dumps(summary | {"figures": figures}, option=orjson.OPT_INDENT_2).decode() + "\n")
         return code
     for reason in result.reasons:
         say(f"error: {reason}")
     for failure in result.failures:
         _show_failure(failure, home)
+    if more := result.failed - len(result.failures):
+        where = "" if folder == FOLDER else f" --folder {folder}"
+        say(f"and {more:,} more; `tradewind get {result.id} --tasks{where}` lists them")
     for line in giving.lines(result.outputs):
-        sys.stdout.write(f"{line}\n")
-    if result.status != "refused" or watching.meter.finished:  # else it was not taken in, and has no folder
+        sys.stdout.write(f"{visible(line) if sys.stdout.isatty() else line}\n")
+    if result.status != "refused" or watching.meter.finished:  # otherwise it was rejected, and has no folder
         say(_words(result, watching, folder, figures["cost_total"]))
     return code
 
 
 def _words(result: Result, watching: Watching, folder: Path, cost: float) -> str:
-    """How a run has ended, in a line."""
+    """Describe how a run ended, in one line."""
     meter = watching.meter
     status = f"{result.status} {show_duration(result.late)} after its deadline" if result.late > 0 else result.status
     parts = [counted(meter.finished, "chain")]
     if result.status != "done":
         parts[0] += " done"
     if result.failures:
-        parts.append(f"{len(result.failures)} failed")
+        parts.append(f"{result.failed:,} failed")
     if watching.recalled:
         parts.append(f"{watching.recalled} from the cache")
     if cost:
@@ -292,8 +312,8 @@ def _words(result: Result, watching: Watching, folder: Path, cost: float) -> str
     took = f" in {show_duration(meter.end - meter.begin)}" if result.status != "interrupted" else ""
     where = "" if folder == FOLDER else f" --folder {folder}"
     then = {
-        "interrupted": f"`tradewind run --resume{where}` goes on; ",
-        "failed": f"`tradewind retry {result.id}{where}` tries again; " if result.failures else "",
+        "interrupted": f"`tradewind run --resume{where}` resumes it; ",
+        "failed": f"`tradewind retry {result.id}{where}` retries the failed tasks; " if result.failures else "",
     }.get(result.status, "")
     return (
         f"{status}: {parts[0]}{took}{''.join(f', {part}' for part in parts[1:])}; {then}see {folder / RUNS / result.id}"

@@ -1,4 +1,4 @@
-"""`tradewind schema`: the JSON Schema of native files."""
+"""`tradewind schema`: print the JSON Schema of native files."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -19,9 +19,9 @@ class Kind(StrEnum):
 
 
 def schema(
-    kind: Annotated[Kind, typer.Argument(help="The kind of native file.")] = Kind.WORKFLOW,
+    kind: Annotated[Kind, typer.Argument(help="Kind of file.")] = Kind.WORKFLOW,
 ) -> None:
-    """Print the JSON Schema of native files, for editors that check a file as it is typed.
+    """Print the JSON Schema of native files, for editors.
 
     Examples:
 

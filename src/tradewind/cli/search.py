@@ -1,4 +1,4 @@
-"""`tradewind search`: find runs and tasks by words."""
+"""`tradewind search`: find runs and tasks."""
 
 from typing import Annotated
 
@@ -6,22 +6,23 @@ import typer
 
 from tradewind.cli.listing import RUNS, TASKS
 from tradewind.cli.output import field, show, show_plain
-from tradewind.cli.places import Folder, Form, Output, Profile, Server
-from tradewind.client.open import Where, opened
+from tradewind.cli.places import Folder, Form, Here, Output, Profile, Server, look
+from tradewind.client.open import opened
 
 
 def search(
     query: Annotated[list[str], typer.Argument(help="Words, and fields such as status:failed.")],
-    among: Annotated[str, typer.Option("--in", help="runs, tasks or all.")] = "all",
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="At most so many of each.")] = 20,
+    among: Annotated[str, typer.Option("--in", help="Search runs, tasks or all.")] = "all",
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Maximum number of results of each kind.")] = 20,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
     """Find runs and tasks.
 
-    Words must all be found; `-word` must not. Fields: `is:run` or `is:task`, `status:failed`, `name:align`,
+    All words must match; `-word` excludes matches. Fields: `is:run` or `is:task`, `status:failed`, `name:align`,
     `error:memory`, `capability:gpu`, `run:ID`, `tenant:lab`, `start:>=2026-01-31` or `start:>=-2h`, `end:<...`.
 
     Examples:
@@ -30,7 +31,7 @@ def search(
     - `tradewind search 'error:"out of memory"' start:>=-1d --in tasks`
     - `tradewind search -- align -test`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, here=here)) as backend:
         found = backend.search(" ".join(query), among=among, limit=limit)
     if output in (Form.JSON, Form.YAML):
         show_plain(found, output)

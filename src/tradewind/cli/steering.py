@@ -1,4 +1,4 @@
-"""`tradewind cancel`, `retry`, `suspend`, `resume`, `priority` and `deadline`: have a say in a run on its way."""
+"""`tradewind cancel`, `retry`, `suspend`, `resume`, `priority` and `deadline`: control a run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 from tradewind.cli.listing import RUNS
 from tradewind.cli.output import Plain, show, show_one
-from tradewind.cli.places import Folder, Form, Output, Profile, RunId, Server
-from tradewind.client.open import FOLDER, Where, address, opened
+from tradewind.cli.places import Folder, Form, Here, Output, Profile, RunId, Server, look
+from tradewind.client.open import FOLDER, address, opened
 
 
 def _told(run: Plain, output: Form) -> None:
@@ -20,20 +20,23 @@ def _told(run: Plain, output: Form) -> None:
 
 def cancel(
     run: RunId,
-    force: Annotated[bool, typer.Option("--force", help="Kill what runs at once, not after a grace.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Kill running tasks immediately, without a grace period.")
+    ] = False,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Cancel a run: what runs is stopped, what waits is dropped.
+    """Cancel a run: stop running tasks and drop waiting ones.
 
     Examples:
 
     - `tradewind cancel 1kq2z3a-17`
     - `tradewind cancel last --force`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         _told(backend.cancel(run, force=force), output)
 
 
@@ -43,17 +46,19 @@ def retry(
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Try again what failed of a run, and what waited for it; what was done stays done.
+    """Retry the failed tasks of a run and everything that depends on them.
 
-    Without a server it is run here and now, on this host, like `tradewind run`, with the same exit codes.
+    Finished tasks are kept. Without a server, the tasks run on this host now, like `tradewind run`, with the same exit
+    codes.
 
     Examples:
 
     - `tradewind retry 1kq2z3a-17`
     - `tradewind retry last`
     """
-    where = Where(server, profile, folder)
+    where = look(server, profile, folder, run, here=here)
     if address(where) is None:
         raise typer.Exit(_retry_here(run, folder or FOLDER))
     with opened(where) as backend:
@@ -68,9 +73,7 @@ def _retry_here(run: str, folder: Path) -> int:
     with reading(folder) as backend:
         found = backend.run(run)
     if found["status"] not in ("failed", "cancelled"):
-        raise typer.BadParameter(
-            f"{found['id']} is {found['status']}; only what failed or was cancelled is tried again"
-        )
+        raise typer.BadParameter(f"{found['id']} is {found['status']}; only failed or cancelled runs can be retried")
     return carry_out(Wish(folder=folder, retry=found["id"]))
 
 
@@ -80,14 +83,15 @@ def suspend(
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Start nothing more of a run for now; what runs goes on to its end.
+    """Suspend a run: start no further tasks, but let running tasks finish.
 
     Examples:
 
     - `tradewind suspend 1kq2z3a-17`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         _told(backend.suspend(run), output)
 
 
@@ -97,35 +101,37 @@ def resume(
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Let a suspended run go on.
+    """Resume a suspended run.
 
-    What was interrupted rather than suspended is gone on with by `tradewind run --resume`.
+    To resume an interrupted run of a folder, use `tradewind run --resume`.
 
     Examples:
 
     - `tradewind resume 1kq2z3a-17`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         _told(backend.resume(run), output)
 
 
 def priority(
     run: RunId,
-    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher goes first.")],
+    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="Higher runs first.")],
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Give a run another priority; what runs already is left alone.
+    """Change the priority of a run; running tasks are not affected.
 
     Examples:
 
     - `tradewind priority 1kq2z3a-17 10`
     - `tradewind priority last -- -5`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         _told(backend.prioritise(run, value), output)
 
 
@@ -138,13 +144,14 @@ def deadline(
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Give a run another deadline, or none; what has not started is planned again.
+    """Change or remove the deadline of a run; tasks that have not started are replanned.
 
     Examples:
 
     - `tradewind deadline 1kq2z3a-17 3h`
     - `tradewind deadline last none`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         _told(backend.redate(run, None if value == "none" else value), output)

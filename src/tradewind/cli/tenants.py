@@ -1,4 +1,4 @@
-"""`tradewind tenants`: who shares a server, and what each may spend."""
+"""`tradewind tenants`: list and change the tenants of a server."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from tradewind.client.open import Where
 from tradewind.client.open import server as opened_server
 from tradewind.model.units import in_units, parse_money
 
-tenants = typer.Typer(help="Show and change the tenants of a server.", no_args_is_help=True)
+tenants = typer.Typer(help="List and change the tenants of a server.", no_args_is_help=True)
 
 _NONE = "none"
 
@@ -26,12 +26,12 @@ _COLUMNS = (
     field("spent", is_number=True),
     _or_none("remaining"),
     field("weight", is_number=True),
-    Column("most runs", lambda row: _whole(row["max_active_runs"]), is_number=True, is_wide=True),
-    Column("most tasks", lambda row: _whole(row["max_tasks"]), is_number=True, is_wide=True),
-    Column("most machines", lambda row: _whole(row.get("max_machines")), is_number=True, is_wide=True),
-    field("spent_total", "spent in all", is_number=True, is_wide=True),
+    Column("max runs", lambda row: _whole(row["max_active_runs"]), is_number=True, is_wide=True),
+    Column("max tasks", lambda row: _whole(row["max_tasks"]), is_number=True, is_wide=True),
+    Column("max machines", lambda row: _whole(row.get("max_machines")), is_number=True, is_wide=True),
+    field("spent_total", "spent in total", is_number=True, is_wide=True),
 )
-Name = Annotated[str, typer.Argument(metavar="TENANT", help="Its name.")]
+Name = Annotated[str, typer.Argument(metavar="TENANT", help="Name of the tenant.")]
 
 
 def _whole(value: int | None) -> str:
@@ -42,7 +42,7 @@ def _whole(value: int | None) -> str:
 def list_tenants(
     output: Output = Form.TABLE, server: Server = None, profile: Profile = None, folder: Folder = None
 ) -> None:
-    """List tenants with what they may spend, and have spent.
+    """List tenants with their budgets and spending.
 
     Examples:
 
@@ -55,18 +55,18 @@ def list_tenants(
 @tenants.command("set")
 def set_tenant(
     name: Name,
-    budget: Annotated[str | None, typer.Option(help="What it may spend per interval; `none`: no limit.")] = None,
-    interval: Annotated[str | None, typer.Option(help="What the budget is for, such as 1h.")] = None,
-    weight: Annotated[float | None, typer.Option(help="How much of what is scarce it gets.")] = None,
-    runs: Annotated[str | None, typer.Option(help="Most active runs; `none`: no limit.")] = None,
-    tasks: Annotated[str | None, typer.Option(help="Most tasks of active runs; `none`: no limit.")] = None,
-    machines: Annotated[str | None, typer.Option(help="Most machines held at once; `none`: no limit.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Budget per interval; `none`: no limit.")] = None,
+    interval: Annotated[str | None, typer.Option(help="Period of the budget, such as 1h.")] = None,
+    weight: Annotated[float | None, typer.Option(help="Relative share of scarce machines.")] = None,
+    runs: Annotated[str | None, typer.Option(help="Maximum number of active runs; `none`: no limit.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Maximum number of tasks in active runs; `none`: no limit.")] = None,
+    machines: Annotated[str | None, typer.Option(help="Maximum number of machines held; `none`: no limit.")] = None,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
 ) -> None:
-    """Make a tenant, or change what is given.
+    """Create a tenant, or change some of its settings.
 
     Examples:
 
@@ -88,7 +88,7 @@ def set_tenant(
 
 @tenants.command()
 def remove(name: Name, server: Server = None, profile: Profile = None, folder: Folder = None) -> None:
-    """Remove a tenant that has neither active runs nor machines.
+    """Remove a tenant without active runs and machines.
 
     Examples:
 
@@ -96,7 +96,7 @@ def remove(name: Name, server: Server = None, profile: Profile = None, folder: F
     """
     with opened_server(Where(server, profile, folder), "tenants") as backend:
         backend.ask("DELETE", f"/tenants/{name}")
-    typer.echo(f"{name} is removed", err=True)
+    typer.echo(f"removed {name}", err=True)
 
 
 def _limit(field_name: str, option: str, text: str | None) -> dict[str, Any]:

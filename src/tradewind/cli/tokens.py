@@ -1,4 +1,4 @@
-"""`tradewind tokens`: who may do what on a server."""
+"""`tradewind tokens`: list, create and revoke the tokens of a server."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from tradewind.cli.places import Folder, Form, Output, Profile, Server
 from tradewind.client.open import Where
 from tradewind.client.open import server as opened_server
 
-tokens = typer.Typer(help="Show, make and revoke the tokens of a server.", no_args_is_help=True)
+tokens = typer.Typer(help="List, create and revoke the tokens of a server.", no_args_is_help=True)
 
 _COLUMNS = (
     field("id"),
@@ -26,7 +26,7 @@ _COLUMNS = (
 def list_tokens(
     output: Output = Form.TABLE, server: Server = None, profile: Profile = None, folder: Folder = None
 ) -> None:
-    """List tokens; what they read like is not known to anybody but their owners.
+    """List tokens; their secrets are not stored.
 
     Examples:
 
@@ -38,16 +38,16 @@ def list_tokens(
 
 @tokens.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Whose, or what for.")],
+    name: Annotated[str, typer.Argument(help="Owner or purpose of the token.")],
     role: Annotated[str, typer.Option(help="admin, user or viewer.")] = "user",
-    tenant: Annotated[str | None, typer.Option(help="Of which tenant.")] = None,
-    expires: Annotated[str | None, typer.Option(help="After how long it is void, such as 30d; default: never.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Tenant of the token.")] = None,
+    expires: Annotated[str | None, typer.Option(help="Lifetime, such as 30d; default: no expiry.")] = None,
     output: Output = Form.TABLE,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
 ) -> None:
-    """Make a token and print it: this is the only time that it is shown.
+    """Create a token and print it; it cannot be shown again.
 
     Examples:
 
@@ -63,12 +63,12 @@ def create(
 
 @tokens.command()
 def revoke(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Its id; see `tradewind tokens list`.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token; see `tradewind tokens list`.")],
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
 ) -> None:
-    """Make a token void at once.
+    """Revoke a token immediately.
 
     Examples:
 
@@ -76,4 +76,4 @@ def revoke(
     """
     with opened_server(Where(server, profile, folder), "tokens") as backend:
         backend.ask("DELETE", f"/tokens/{id}")
-    typer.echo(f"{id} is void", err=True)
+    typer.echo(f"revoked {id}", err=True)

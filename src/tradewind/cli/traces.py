@@ -1,4 +1,4 @@
-"""`tradewind traces`: make, measure and read traces of capacity that changes."""
+"""`tradewind traces`: generate traces of changing capacity, and compare them with published figures."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -18,25 +18,27 @@ from tradewind.sim.traces.statistics import Figures, figures
 
 _WARM_UP = DAY
 _SPAN = {"C5": (384, 20), "C6": (384, 30), "C7": (384, 60), "C8": (384, 60)}
-"""Servers and days that the figures of quiet clusters take to settle."""
+"""Servers and days needed for stable figures of quiet clusters."""
 _USUAL = (256, 15)
 _BEYOND = {"C1": 4 * DAY}
-"""How long traces go on, so that intervals which begin late are seen to their end; else a month."""
+"""Length of traces, so that intervals that begin late are complete; a month for other clusters."""
 
 
 def traces(
     source: Annotated[str, typer.Argument(help="`harvest`: servers of the clusters C1 to C8.", show_default=False)],
     stats: Annotated[bool, typer.Option("--stats", help="Compare with the published figures.")] = False,
     cluster: Annotated[
-        list[str] | None, typer.Option("--cluster", "-c", metavar="NAME", help="Cluster; default: all.")
+        list[str] | None, typer.Option("--cluster", "-c", metavar="NAME", help="Name of a cluster; default: all.")
     ] = None,
-    servers: Annotated[int | None, typer.Option(min=1, max=100_000, help="How many servers.")] = None,
-    length: Annotated[str | None, typer.Option(help="How long, such as 2d.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same traces.")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write free cores as CSV (also .gz).")] = None,
+    servers: Annotated[int | None, typer.Option(min=1, max=100_000, help="Number of servers.")] = None,
+    length: Annotated[str | None, typer.Option(help="Length of the trace, such as 2d.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same traces.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write free cores as CSV (optionally .gz).")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write the figures as JSON; - for standard output.")] = None,
 ) -> None:
-    """Make traces of free cores on servers, and compare them with what is published of real ones.
+    """Generate traces of free cores on servers, and compare them with published figures.
 
     Examples:
 
@@ -59,7 +61,7 @@ def traces(
         typer.echo(f"wrote {output}: {len(made)} servers", err=True)
         return
     if not stats:
-        raise typer.BadParameter("say what to do: --stats, or -o FILE")
+        raise typer.BadParameter("choose --stats or -o FILE")
     found = {name: _measure(name, servers, length, seed) for name in names}
     plain = {name: asdict(each) for name, each in found.items()}
     if json is not None and str(json) == "-":
@@ -84,10 +86,10 @@ def _measure(name: str, servers: int | None, length: str | None, seed: int) -> F
 
 
 def _table(found: dict[str, Figures]) -> Table:
-    """Ours / published; what the paper does not give for a cluster is interpolated, in brackets."""
+    """Return a table of ours / published; interpolated values are in brackets."""
     table = Table(title="changes of harvest machines: ours / published (interpolated)", box=None, pad_edge=False)
     for heading in (
-        "cluster", "within 1 h", "10 min", "1 min", "mean gap, min", "p95, h", "cores a change", "changes/h p50, p90",
+        "cluster", "within 1 h", "10 min", "1 min", "mean gap, min", "p95, h", "cores per change", "changes/h p50, p90",
         "mean cores (2/4/8)", "top tenth", "bottom tenth +", "stable for 70%",
     ):  # fmt: skip
         table.add_column(heading, overflow="fold")

@@ -1,4 +1,4 @@
-"""`tradewind validate`: whether a file is sound, and what is in it."""
+"""`tradewind validate`: check files and summarise their contents."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,24 +9,25 @@ import typer
 from tradewind.formats.errors import FormatError, FormatErrors
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.load import Document, load, load_machines
+from tradewind.formats.present import check_present
 from tradewind.model.program import Program
 from tradewind.model.scenario import Generated, Scenario
 from tradewind.model.workflow import Workflow
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Workflows, machine types or scenarios, of any format.")],
+    files: Annotated[list[Path], typer.Argument(help="Workflows, machine types or scenarios, in any format.")],
     machines: Annotated[
-        Path | None, typer.Option(help="Machine types; then tasks that none of them can run are an error.")
+        Path | None, typer.Option(help="Machine types; tasks that none of them can run are then errors.")
     ] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Take negative times and sizes for zero.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Read negative times and sizes as zero.")] = False,
     services: Annotated[
         list[Path] | None,
-        typer.Option(metavar="<path>", help="Services and macros of Steep workflows; default: those beside each."),
+        typer.Option(metavar="<path>", help="Services and macros of Steep workflows; default: those next to each."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead of lines.")] = False,
 ) -> None:
-    """Check files, and say what is in them; all that is wrong is told with its line.
+    """Check files; errors name the line and the fix.
 
     Examples:
 
@@ -39,6 +40,8 @@ def validate(
     for file in files:
         try:
             document = load(file, lenient=lenient, services=services)
+            if isinstance(document.content, Program):
+                check_present(document.content, file=document.file, locate=document.locate)
             if kinds is not None and isinstance(document.content, Workflow | Program):
                 check_feasible(document.content, kinds, file=document.file, line_of=document.line_of)
         except FormatError as error:
@@ -56,7 +59,7 @@ def validate(
 
 
 def _content(document: Document) -> dict[str, Any]:
-    """What a file holds, in numbers."""
+    """Return the contents of a file, in numbers."""
     match document.content:
         case Workflow() as workflow:
             return {
@@ -81,7 +84,7 @@ def _content(document: Document) -> dict[str, Any]:
 
 
 def _words(content: dict[str, Any]) -> str:
-    """Numbers as people say them: `workflow: 25 tasks, 45 edges, 9 levels`."""
+    """Format the numbers: `workflow: 25 tasks, 45 edges, 9 levels`."""
     counted = [
         f"{value:,} {name.removesuffix('s') if value == 1 else name}"
         for name, value in content.items()

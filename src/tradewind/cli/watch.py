@@ -1,4 +1,4 @@
-"""`tradewind watch`: see how a run gets on until it has ended."""
+"""`tradewind watch`: watch a run until it ends."""
 
 import sys
 import time
@@ -10,22 +10,24 @@ import typer
 from tradewind.cli import codes
 from tradewind.cli.listing import warn_if_interrupted
 from tradewind.cli.output import Plain, duration, paint, show_failures, stands, when
-from tradewind.cli.places import Folder, Profile, RunId, Server
+from tradewind.cli.places import Folder, Here, Profile, RunId, Server, look
+from tradewind.cli.terminal import cell, visible
 from tradewind.client.backend import Backend
-from tradewind.client.open import Where, opened
+from tradewind.client.open import opened
 
 _WIDTH = 30
 
 
 def watch(
     run: RunId = "last",
-    events: Annotated[bool, typer.Option("--events", help="Print each event instead.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print changes, or events, as lines of JSON.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Print events instead of progress.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print changes, or events, as JSON lines.")] = False,
     server: Server = None,
     profile: Profile = None,
     folder: Folder = None,
+    here: Here = False,
 ) -> None:
-    """Watch a run until it has ended; the exit code is that of `run`.
+    """Watch a run until it ends; the exit code is that of `run`.
 
     Examples:
 
@@ -33,7 +35,7 @@ def watch(
     - `tradewind watch 1kq2z3a-17 --events`
     - `tradewind watch last --events --json | jq .task`
     """
-    with opened(Where(server, profile, folder)) as backend:
+    with opened(look(server, profile, folder, run, here=here)) as backend:
         if events:
             warn_if_interrupted(backend.run(run))
             _show_events(backend, run, as_json=json)
@@ -42,7 +44,7 @@ def watch(
 
 
 def follow(backend: Backend, run: str, *, as_json: bool = False) -> int:
-    """Show how a run gets on; the exit code once it has ended."""
+    """Show the progress of a run, and return the exit code when it has ended."""
     is_terminal = sys.stderr.isatty()
     last: Plain = {}
     before = status = ""
@@ -65,7 +67,7 @@ def follow(backend: Backend, run: str, *, as_json: bool = False) -> int:
 
 
 def exit_code(run: Plain) -> int:
-    """What `tradewind run` would have ended with."""
+    """Return the exit code that `tradewind run` would have given."""
     if run["status"] != "done":
         return codes.NEVER if run.get("impossible") else codes.FAILED
     return codes.LATE if run.get("deadline") is not None and run["ended"] > run["deadline"] else codes.DONE
@@ -80,7 +82,7 @@ def _show_events(backend: Backend, run: str, *, as_json: bool) -> None:
                 key: value for key, value in event.data.items() if key not in ("at", "event", "run", "cause", "seq")
             }
             words = " ".join(f"{key}={_short(value)}" for key, value in rest.items() if value not in (None, ""))
-            typer.echo(f"{when(event.data['at'])}  {event.name:<12} {words}")
+            typer.echo(visible(f"{when(event.data['at'])}  {event.name:<12} {words}"))
 
 
 def _short(value: Any) -> str:
@@ -95,7 +97,7 @@ def _words(run: Plain) -> str:
 
 
 def _warning(run: Plain) -> str:
-    """That a run will be late, as things stand."""
+    """Return a warning if the run is predicted to be late."""
     slack = run.get("slack")
     if slack is None or slack >= 0 or run["ended"] is not None:
         return ""
@@ -109,7 +111,9 @@ def _line(run: Plain) -> str:
     bar = paint("━" * full, fg="green") + paint("━" * (_WIDTH - full), dim=True)
     took = duration((run["ended"] or time.time()) - run["submitted"])
     others = ", ".join(f"{count:,} {state}" for state, count in tasks.items() if state != "done")
-    return f"{run['name']} {bar} {tasks.get('done', 0):,}/{total:,} {took} {others}{paint(_warning(run), fg='red')}"
+    return (
+        f"{cell(run['name'])} {bar} {tasks.get('done', 0):,}/{total:,} {took} {others}{paint(_warning(run), fg='red')}"
+    )
 
 
 def _show_end(run: Plain) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a line of progress on a terminal, and what goes wrong as it happens."""
+"""Show the progress of a run: a status line on a terminal, and failures as they happen."""
 
 import sys
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
+from tradewind.cli.terminal import visible
 from tradewind.core.log import Record, Sink
 from tradewind.core.metrics import Meter
 from tradewind.core.state import State
@@ -18,34 +19,35 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 _REFRESH = 0.1
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 
 _PATIENCE = 0.3
-"""Seconds before a line of progress is wanted; what draws it takes long to load, and the first task comes before."""
+"""Seconds before the status line appears; its library loads slowly, and the first task should not wait for it."""
 
 
 def say(text: str, *, is_bad: bool = False) -> None:
-    """Tell the person something; above the line of progress, if there is one."""
-    sys.stderr.write(f"\x1b[31m{text}\x1b[0m\n" if is_bad and sys.stderr.isatty() else f"{text}\n")
+    """Print a message, above the status line if there is one."""
+    shown = visible(text)
+    sys.stderr.write(f"\x1b[31m{shown}\x1b[0m\n" if is_bad and sys.stderr.isatty() else f"{shown}\n")
     sys.stderr.flush()
 
 
 def counted(number: int, word: str) -> str:
-    """So many of something."""
+    """Format a count with a noun."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 class Watching:
-    """Follows a run and shows where it stands."""
+    """A watcher that follows a run and shows its status."""
 
     def __init__(self) -> None:
         self._status: Status | None = None
         self._soon: Timer | None = None
         self._meter: Meter | None = None
         self._warned: set[int] = set()
-        """Runs that are thought to miss their deadlines."""
+        """Runs that are predicted to miss their deadlines."""
         self.recalled = 0
-        """Chains for which nothing had to run."""
+        """Chains whose results came from the cache."""
         self._next_look = 0.0
 
     def __enter__(self) -> Self:
@@ -63,13 +65,13 @@ class Watching:
 
     @property
     def meter(self) -> Meter:
-        """The figures of the run."""
+        """Return the metrics of the run."""
         if self._meter is None:
-            raise RuntimeError("nothing has been watched yet")
+            raise RuntimeError("no run has been watched yet")
         return self._meter
 
     def sink_for(self, state: State) -> Sink:
-        """Follow the records of a run."""
+        """Return a sink that follows the records of a run."""
         meter = self._meter = Meter(state.all_pools, state.kinds)
 
         def sink(record: Record) -> None:
@@ -94,7 +96,7 @@ class Watching:
         self._status = status
 
     def _line(self, state: State, meter: Meter) -> str:
-        """Where the run stands."""
+        """Return the status line of the run."""
         running = sum(len(machine.running) for machine in state.machines.values())
         demand = sum(tenant.gap.demand for tenant in meter.tenants)
         parts = [f"{meter.finished} done", f"{running} running"]
@@ -107,7 +109,7 @@ class Watching:
         return ", ".join([*parts, *self._ends(state)])
 
     def _ends(self, state: State) -> Iterator[str]:
-        """When runs with deadlines are thought to end."""
+        """Yield the predicted ends of runs with deadlines."""
         for run in state.runs.values():
             if run.predicted is None or run.deadline is None or run.is_suspended:
                 continue
@@ -117,10 +119,10 @@ class Watching:
 
     def _because(self, state: State) -> str:
         first = next((unit for pool in state.all_pools for unit in pool.eligible()), None)
-        return "to be tried again" if first is None else why(state, first).cause
+        return "to be retried" if first is None else why(state, first).cause
 
     def _show_prediction(self, state: State, record: Predicted) -> None:
-        """Warn of a deadline that will be missed as things stand, and say when that is over."""
+        """Warn when a deadline is predicted to be missed, and say when it no longer is."""
         run = state.runs.get(record.run)
         if record.slack is None or run is None:
             return
@@ -129,7 +131,7 @@ class Watching:
             say(f"{run.name}: will miss its deadline by {show_duration(-record.slack)} ({record.because})", is_bad=True)
         elif record.run in self._warned:
             self._warned.discard(record.run)
-            say(f"{run.name}: in time again, with {show_duration(record.slack)} to spare")
+            say(f"{run.name}: on time again, with {show_duration(record.slack)} to spare")
 
     def _show_retry(self, state: State, record: Failed) -> None:
         unit = state.units.get(record.unit)

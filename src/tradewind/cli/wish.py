@@ -1,7 +1,7 @@
-"""What `tradewind run` is asked for, read from its words without what reads those of all other commands.
+"""The request of a `tradewind run` command, parsed without the command-line library.
 
-That takes longer to load than all that a run needs. Words that leave any doubt are not read here: whoever finds out
-what is wrong with them, or shows the help, has the time.
+The library takes longer to load than everything else a run needs. Ambiguous command lines are not parsed here: they go
+to the library, which reports errors and shows the help.
 """
 
 import os
@@ -25,6 +25,8 @@ _TEXTS = {
     "--param": "parameter",
     "-P": "policy_parameter",
     "--policy": "policy",
+    "--placer": "placer",
+    "--balancer": "balancer",
     "--budget": "budget",
     "--interval": "interval",
     "--deadline": "deadline",
@@ -40,21 +42,23 @@ _PATHS = {
 _SPEED, _SLOWEST = "--speed", 0.001
 _LISTS = {"parameter", "policy_parameter", "services"}
 COMPLETION = "_TRADEWIND_COMPLETE"
-"""Set when a shell wants to know how words could go on."""
+"""Set when a shell asks for completions."""
 
 
 class UsageError(TradewindError):
-    """Words that make no sense together."""
+    """Conflicting options."""
 
 
 class Wish(NamedTuple):
-    """What a user has asked for."""
+    """A user's request."""
 
     file: Path | None = None
     parameters: Sequence[str] = ()
     params_file: Path | None = None
     machines: Path | None = None
     policy: str | None = None
+    placer: str | None = None
+    balancer: str | None = None
     policy_parameters: Sequence[str] = ()
     budget: str | None = None
     interval: str | None = None
@@ -64,17 +68,17 @@ class Wish(NamedTuple):
     json: bool = False
     events: Path | None = None
     services: tuple[Path, ...] = ()
-    """Files that describe what a workflow of Steep speaks of."""
+    """Service and macro files of a Steep workflow."""
     replay: float | None = None
-    """How many times faster a recording is replayed; None: what the workflow says is done."""
+    """Speed-up of a replay; None: run the workflow's own commands."""
     burns: bool = False
     retry: str = ""
-    """Try again what failed of this run."""
+    """Retry the failed tasks of this run."""
     uses_cache: bool = True
     deadline: str | None = None
-    """Wanted response time, instead of what the workflow says."""
+    """Maximum response time; overrides the workflow's deadline."""
     store: str | None = None
-    """Where the store is, unless it is in the folder."""
+    """Address of the store, if it is not in the folder."""
 
 
 def wished(
@@ -84,6 +88,8 @@ def wished(
     params_file: Path | None = None,
     machines: Path | None = None,
     policy: str | None = None,
+    placer: str | None = None,
+    balancer: str | None = None,
     policy_parameter: Sequence[str] | None = None,
     budget: str | None = None,
     interval: str | None = None,
@@ -102,19 +108,31 @@ def wished(
     deadline: str | None = None,
     store: str | None = None,
 ) -> Wish:
-    """What the options of `run`, by their names, ask for together."""
+    """Return the request that the options of `run` describe together."""
     if (file is None) != resume:
         raise UsageError("give a workflow, or --resume")
-    if more and not services:  # a shell has made several words of the pattern behind --services
-        raise UsageError(f"one workflow at a time; what is {more[0]} for?")
+    if more and not services:  # the shell expanded a glob after --services into several words
+        raise UsageError(f"give one workflow at a time; unexpected argument {more[0]}")
+    if resume:
+        given: dict[str, object] = {
+            "-p": parameter,
+            "--params-file": params_file,
+            "--deadline": deadline,
+            "--services": services,
+        }
+        given |= {"--replay": replay, "--keep-going": keep_going, "--no-cache": no_cache, "--dry-run": dry_run}
+        if strange := next((name for name, value in given.items() if value), None):
+            raise UsageError(f"{strange} is for a new run; --resume continues as the run was started")
     if (burn or speed != 1) and not replay:
-        raise UsageError("--speed and --burn say nothing without --replay")
+        raise UsageError("--speed and --burn need --replay")
     return Wish(
         file=file,
         parameters=parameter or (),
         params_file=params_file,
         machines=machines,
         policy=policy,
+        placer=placer,
+        balancer=balancer,
         policy_parameters=policy_parameter or (),
         budget=budget,
         interval=interval,
@@ -133,7 +151,7 @@ def wished(
 
 
 def read(words: Sequence[str]) -> Wish | None:
-    """What plain words ask for; None: they are of another command, or leave a doubt."""
+    """Parse a plain command line; return None if it is another command or ambiguous."""
     if words[:1] != ["run"] or COMPLETION in os.environ:
         return None
     options = _options(words[1:])
@@ -161,7 +179,7 @@ def _options(words: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _take(found: dict[str, Any], option: str, text: str) -> bool:
-    """Note the value of an option; whether that is beyond doubt."""
+    """Store the value of an option; return whether it is unambiguous."""
     if not text or text.startswith("-"):
         return False
     value: str | Path | float | None = text

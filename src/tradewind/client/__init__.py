@@ -1,1 +1,1 @@
-"""Clients: the same verbs on a server, or on the store of a folder without one."""
+"""Clients: the same operations on a server, or on the store of a folder without one."""

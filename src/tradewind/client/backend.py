@@ -1,7 +1,7 @@
-"""What can be asked, of whomever: a server, or the store of a folder.
+"""The operations of a client, on a server or on the store of a folder.
 
-Answers are plain values in the shapes of a server's REST: times are seconds since 1970, durations seconds, money in the
-user's currency. A run may be named by its id, by the beginning of one, or as `last`.
+Results are plain values in the shapes of the REST API: times are seconds since 1970, durations are seconds, money is in
+the user's currency. A run may be named by its id, by the start of its id, or as `last`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A workflow to be run, with what it is to be run with."""
+    """A workflow to run, with its parameters and options."""
 
     file: Path
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -24,90 +24,101 @@ class Submission:
     tenant: str | None = None
     keep_going: bool = False
     key: str = ""
-    """Names the submission, so that handing it in twice makes one run; empty: one is made up."""
+    """An idempotency key, so that submitting twice creates one run; empty: one is generated."""
+    uploads: bool = True
+    """Whether files named by parameters are uploaded; otherwise their paths refer to the server."""
     uses_cache: bool = True
-    """Whether what equal steps gave before may be taken instead."""
+    """Whether results of identical earlier steps may be reused."""
 
 
 class Event(NamedTuple):
-    """A record of the log as it comes in."""
+    """A record of the log as it arrives."""
 
     id: str
-    """Where to go on from."""
+    """Position to resume from."""
     name: str
     data: Any
 
 
 class Backend(Protocol):
-    """Runs, tasks and machines, wherever they are."""
+    """Runs, tasks and machines, on a server or in a folder."""
 
     def runs(
         self, *, status: str | None = None, tenant: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Plain]:
-        """The latest runs, newest first."""
+        """Return the latest runs, newest first."""
 
     def run(self, id: str) -> Plain:
-        """A run with its parameters, cost and failures."""
+        """Return a run with its parameters, cost and failures."""
 
     def results(self, run: str) -> Plain | None:
-        """The outputs of a program that is done, by name; None: it is not, or it is no program."""
+        """Return the outputs of a finished program by name; None if it is not finished, or not a program.
+
+        Files are given so that the user can reach them: paths in a folder, addresses on a server.
+        """
+
+    def output_files(self, run: str) -> dict[str, str]:
+        """Return the files among the outputs of a run: their places, such as `parts/0`, and their names."""
+
+    def save_output(self, run: str, place: str, target: Path) -> None:
+        """Write a file among the outputs of a run to a path."""
 
     def tasks(self, run: str, *, status: str | None = None, name: str | None = None, limit: int = 1000) -> list[Plain]:
-        """Tasks of a run, by number; the name is the beginning of one."""
+        """Return tasks of a run, by number; `name` is a prefix."""
 
     def task(self, run: str, task: int) -> Plain:
-        """One task of a run."""
+        """Return one task of a run."""
 
     def attempts(self, run: str, task: int) -> list[Plain]:
-        """The attempts of a task, the one that runs included."""
+        """Return the attempts of a task, including a running one."""
 
     def explain(self, run: str, task: int | None = None) -> Plain:
-        """Why a run or a task waits, and why it ran again."""
+        """Explain why a run or task is waiting, and why it ran again."""
 
     def cost(self, run: str | None = None, by: str = "run") -> Plain:
-        """What a run cost by machine type, or what everything did by `run`, `tenant`, `machine_type` or `machine`."""
+        """Return the cost of a run by machine type, or the total by `run`, `tenant`, `machine_type` or `machine`."""
 
     def cancel(self, run: str, *, force: bool = False) -> Plain:
-        """Want a run no longer; with force what runs is killed at once, and it may have ended already."""
+        """Cancel a run; with force, running tasks are killed immediately, and it may have ended already."""
 
     def retry(self, run: str) -> Plain:
-        """Try again what failed."""
+        """Retry the failed tasks of a run."""
 
     def suspend(self, run: str) -> Plain:
-        """Start nothing more of a run for now."""
+        """Suspend a run: start no further tasks."""
 
     def resume(self, run: str) -> Plain:
-        """Let a suspended run go on."""
+        """Resume a suspended run."""
 
     def prioritise(self, run: str, priority: int) -> Plain:
-        """Give a run another priority."""
+        """Change the priority of a run."""
 
     def redate(self, run: str, deadline: str | None) -> Plain:
-        """Give a run another deadline, counted from its submission, or none."""
+        """Change the deadline of a run, counted from its submission, or remove it."""
 
     def machines(self, *, status: str = "held", limit: int = 1000) -> list[Plain]:
-        """Machines, newest first."""
+        """Return machines, newest first."""
 
     def drain(self, machine: int) -> Plain:
-        """Let a machine go once what runs on it has ended."""
+        """Release a machine once its tasks have finished."""
 
     def remove(self, machine: int) -> Plain:
-        """Let a machine go at once; what runs on it will run elsewhere."""
+        """Release a machine immediately; its tasks run again elsewhere."""
 
     def search(self, query: str, *, among: str = "all", limit: int = 100) -> Plain:
-        """Runs and tasks found by words."""
+        """Search runs and tasks."""
 
     def log_files(self, run: str, task: int, attempt: int) -> list[Plain]:
-        """What an attempt has written, by name."""
+        """Return the log files of an attempt, by name."""
 
     def read_log(self, run: str, task: int, attempt: int, name: str, begin: int = 0) -> bytes:
-        """What stands in a log from some byte on."""
+        """Return the contents of a log from a byte offset."""
 
     def follow(self, run: str) -> Iterator[Plain]:
-        """A run each time it has changed, until it has ended."""
+        """Yield a run each time it has changed, until it has ended."""
 
     def events(self, run: str, after: str | None = None) -> Iterator[Event]:
-        """The records of a run as they come, until it has ended."""
+        """Yield the records of a run as they arrive, until it has ended."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

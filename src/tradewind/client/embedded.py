@@ -1,8 +1,11 @@
-"""The store of a folder, without a server: reading goes to the store, steering to the session that runs there.
+"""The store of a folder, without a server: queries read the store, control commands go to the session that runs there.
 
-Where no session runs, a run that was interrupted is steered in the store itself, and the next session finds it so.
+If no session is running, control commands change an interrupted run in the store itself, where the next session finds
+it.
 """
 
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +26,11 @@ from tradewind.live.store.port import RunDetail
 from tradewind.live.store.readers import Readers
 from tradewind.live.store.rows import UnitRow
 from tradewind.live.store.sql import SqlStore
+from tradewind.model.places import base_name, texts_in
 from tradewind.model.units import SECOND, parse_duration
 
 _LOOK = 0.3
-"""Seconds between looks at a run that is followed."""
+"""Seconds between polls of a run that is followed."""
 _PATIENCE = 30 * SECOND
 """How long to wait while a session writes."""
 _MOST = 100
@@ -42,10 +46,10 @@ class Embedded:
         self.folder = folder.resolve()
         where = store_of(self.folder)
         if isinstance(where, Path) and not where.exists():
-            raise ClientError(f"{folder} holds no store; `tradewind run` makes one, and --folder names another")
+            raise ClientError(f"{folder} contains no store; `tradewind run` creates one, and --folder selects another")
         store = open_store(where, patience=_PATIENCE)
         if not isinstance(store, SqlStore):
-            raise ClientError(f"{folder}: its store cannot be read by anybody else")
+            raise ClientError(f"{folder}: its store is in memory, and cannot be read by another process")
         self.store = store
         self._readers = Readers(store.url)
         self._pages = Pages(self._readers)
@@ -56,7 +60,7 @@ class Embedded:
     def runs(
         self, *, status: str | None = None, tenant: str | None = None, name: str | None = None, limit: int = 100
     ) -> list[Plain]:
-        """The latest runs, newest first."""
+        """Return the latest runs, newest first."""
         is_open = status in OPEN
         heads = self._pages.runs(
             tenant=tenant, status="active" if is_open else status, name=name, limit=_ALL if is_open else limit
@@ -65,7 +69,7 @@ class Embedded:
         return [run for run in found if status in (None, run["status"])][:limit]
 
     def run(self, id: str) -> Plain:
-        """A run with its parameters and failures."""
+        """Return a run with its parameters and failures."""
         head = self._head(id)
         [(parameters,)] = self._pages.fetch("SELECT parameters FROM documents WHERE run = :run", run=head.number)
         reason, is_impossible = self._fault(head.number, head.status)
@@ -82,26 +86,38 @@ class Embedded:
         }
 
     def _fault(self, number: int, status: str) -> tuple[str | None, bool]:
-        """Why a run has failed, if that is no task's fault, and whether it never could have ended well."""
+        """Return why a run failed, if no task did, and whether it could never have succeeded."""
         return self._pages.fault(number) if status == "failed" else (None, False)
 
     def results(self, run: str) -> Plain | None:
-        """The outputs of a program that is done, by name."""
+        """Return the outputs of a finished program, by name."""
         from tradewind.live.results import results_of  # noqa: PLC0415 - slow
 
         id = self._head(run).id
         whole = self._pages.whole(id)
         return None if whole is None else results_of(whole, lambda: self.detail(id).units, self.folder / RUNS / id)
 
+    def output_files(self, run: str) -> dict[str, str]:
+        """Return the files among the outputs of a run: their places and names."""
+        return {place: base_name(text) for place, text in self._output_paths(run).items()}
+
+    def save_output(self, run: str, place: str, target: Path) -> None:
+        """Write a file among the outputs of a run to a path."""
+        shutil.copyfile(self._output_paths(run)[place], target)
+
+    def _output_paths(self, run: str) -> dict[str, str]:
+        found = texts_in(self.results(run) or {})
+        return {place: text for place, text in found if text.startswith("/") and os.path.isfile(text)}  # noqa: PTH113
+
     def detail(self, id: str) -> RunDetail:
-        """All rows of a run."""
+        """Return all rows of a run."""
         found = self.store.run(self._head(id).id)
         if found is None:
-            raise ClientError(f"{id} was removed meanwhile")
+            raise ClientError(f"{id} was removed in the meantime")
         return found
 
     def _head(self, id: str) -> Head:
-        """The run that is meant."""
+        """Find a run by id, prefix or `last`."""
         found = self._pages.head(id)
         if found is not None:
             return found
@@ -114,27 +130,27 @@ class Embedded:
         if len(heads) == 1:
             return heads[0]
         if heads:
-            raise ClientError(f"{id!r} could be any of {len(heads)} runs; give more of its id")
-        raise ClientError(f"there is no run {id!r} in {self.folder}; `tradewind list` shows those there are")
+            raise ClientError(f"{id!r} matches {len(heads)} runs; give more of its id")
+        raise ClientError(f"there is no run {id!r} in {self.folder}; `tradewind list` lists the runs")
 
     # Tasks and attempts
 
     def tasks(self, run: str, *, status: str | None = None, name: str | None = None, limit: int = 1000) -> list[Plain]:
-        """Tasks of a run, by number."""
+        """Return tasks of a run, by number."""
         head = self._head(run)
         states = [] if status is None else [state for state in UnitState if state.name.lower() == status]
         if status is not None and not states:
-            raise ClientError(f"{status!r} is no status of tasks; use {', '.join(_STATES)}")
+            raise ClientError(f"{status!r} is not a status of tasks; use {', '.join(_STATES)}")
         units = self._pages.units(head.number, states=states, name=name, limit=limit)
         return [plain_task(head.id, unit) for unit in units]
 
     def task(self, run: str, task: int) -> Plain:
-        """One task of a run."""
+        """Return one task of a run."""
         head = self._head(run)
         return plain_task(head.id, self._unit(head, task))
 
     def attempts(self, run: str, task: int) -> list[Plain]:
-        """The attempts of a task, those that run included."""
+        """Return the attempts of a task, including running ones."""
         head = self._head(run)
         unit = self._unit(head, task)
         rows = self._pages.attempts(head.number, task)
@@ -145,11 +161,11 @@ class Embedded:
     def _unit(self, head: Head, number: int) -> UnitRow:
         found = self._pages.unit(head.number, number)
         if found is None:
-            raise ClientError(f"{head.id} has no task {number}; `tradewind get {head.id} --tasks` shows them")
+            raise ClientError(f"{head.id} has no task {number}; `tradewind get {head.id} --tasks` lists them")
         return found
 
     def explain(self, run: str, task: int | None = None) -> Plain:
-        """Why a run or a task waits, and why it ran again."""
+        """Explain why a run or task is waiting, and why it ran again."""
         detail = self.detail(run)
         number = detail.run.number
         is_active = detail.run.ended is None
@@ -181,7 +197,7 @@ class Embedded:
         }
 
     def cost(self, run: str | None = None, by: str = "run") -> Plain:
-        """What a run cost by machine type, or what everything did."""
+        """Return the cost of a run by machine type, or the total."""
         from tradewind.client import spending  # noqa: PLC0415 - slow
 
         return spending.of_all(self._pages, by) if run is None else spending.of_run(self.store, self.detail(run))
@@ -189,25 +205,25 @@ class Embedded:
     # Steering
 
     def cancel(self, run: str, *, force: bool = False) -> Plain:
-        """Want a run no longer; with force what runs is killed at once, and it may have ended already."""
+        """Cancel a run; with force, running tasks are killed immediately, and it may have ended already."""
         if force and self._head(run).ended is not None:
             return self.run(run)
         return self._steer(run, "kill" if force else "cancel")
 
     def suspend(self, run: str) -> Plain:
-        """Start nothing more of a run for now."""
+        """Suspend a run: start no further tasks."""
         return self._steer(run, "suspend")
 
     def resume(self, run: str) -> Plain:
-        """Let a suspended run go on."""
+        """Resume a suspended run."""
         return self._steer(run, "resume")
 
     def prioritise(self, run: str, priority: int) -> Plain:
-        """Give a run another priority."""
+        """Change the priority of a run."""
         return self._steer(run, "priority", priority)
 
     def redate(self, run: str, deadline: str | None) -> Plain:
-        """Give a run another deadline, counted from its submission, or none."""
+        """Change the deadline of a run, counted from its submission, or remove it."""
         if deadline is None:
             return self._steer(run, "deadline")
         try:
@@ -215,12 +231,12 @@ class Embedded:
         except ValueError as error:
             raise ClientError(f"deadline: {error}") from None
         if length <= 0:
-            raise ClientError("deadline: must be above zero")
+            raise ClientError("deadline: must be greater than zero")
         return self._steer(run, "deadline", self._head(run).submitted + length)
 
     def retry(self, run: str) -> Plain:
-        """Not without somebody to run it: the command line starts a session for it."""
-        raise NoServerError(f"to try {run} again from here")
+        """Refuse: without a server, the command line starts a session for a retry."""
+        raise NoServerError(f"retrying {run} from here")
 
     def _steer(self, run: str, verb: str, value: int | None = None) -> Plain:
         from tradewind.client import steering  # noqa: PLC0415 - slow
@@ -236,7 +252,7 @@ class Embedded:
         return self.run(head.id)
 
     def _settle(self, id: str, verb: str) -> None:
-        """Wait a little until the session has done what it was asked."""
+        """Wait briefly until the session has carried out a request."""
         for _ in range(30):
             status = self.run(id)["status"]
             if verb not in ("cancel", "kill", "suspend") or status != "active":
@@ -246,22 +262,22 @@ class Embedded:
     # Machines
 
     def machines(self, *, status: str = "held", limit: int = 1000) -> list[Plain]:
-        """Machines, newest first."""
+        """Return machines, newest first."""
         if status == "held":
             states: tuple[MachineState, ...] = _HELD
         else:
             known = {state.name.lower(): state for state in MachineState}
             if status != "all" and status not in known:
-                raise ClientError(f"{status!r} is no status of machines; use held, all, {', '.join(known)}")
+                raise ClientError(f"{status!r} is not a status of machines; use held, all, {', '.join(known)}")
             states = () if status == "all" else (known[status],)
         return [plain_machine(row) for row in self._pages.machines(states=states, limit=limit)]
 
     def drain(self, machine: int) -> Plain:
-        """Let a machine go once what runs on it has ended."""
+        """Release a machine once its tasks have finished."""
         return self._unwanted("drain", machine)
 
     def remove(self, machine: int) -> Plain:
-        """Let a machine go at once; what runs on it will run elsewhere."""
+        """Release a machine immediately; its tasks run again elsewhere."""
         return self._unwanted("remove", machine)
 
     def _unwanted(self, verb: str, machine: int) -> Plain:
@@ -273,14 +289,14 @@ class Embedded:
     # Search, logs and events
 
     def search(self, query: str, *, among: str = "all", limit: int = 100) -> Plain:
-        """Runs and tasks found by words."""
+        """Search runs and tasks."""
         from tradewind.live.indexing import Indexer  # noqa: PLC0415 - slow
         from tradewind.live.search import parse  # noqa: PLC0415
         from tradewind.live.store.searching import NOTHING, Searcher  # noqa: PLC0415
 
         wanted = parse(query, time.time_ns() // 1000)
         indexer = Indexer(self.store, self._pages)
-        while indexer.catch_up():  # nobody else does, without a server
+        while indexer.catch_up():  # without a server, no other process maintains the index
             pass
         finder = Searcher(self._readers)
         runs = NOTHING if among == "tasks" else finder.runs(wanted, None, None, limit)
@@ -296,14 +312,14 @@ class Embedded:
         }
 
     def log_files(self, run: str, task: int, attempt: int) -> list[Plain]:
-        """What an attempt has written, by name."""
+        """Return the log files of an attempt, by name."""
         folder = self._attempt_folder(run, task, attempt)
         files = (file for name in ("out", "err") for file in (*folder.glob(name), *folder.glob(f"*/{name}")))
         found = sorted(files, key=lambda file: (file.parent, file.name == "err"))
         return [{"name": str(file.relative_to(folder)), "bytes": file.stat().st_size} for file in found]
 
     def read_log(self, run: str, task: int, attempt: int, name: str, begin: int = 0) -> bytes:
-        """What stands in a log from some byte on."""
+        """Return the contents of a log from a byte offset."""
         folder = self._attempt_folder(run, task, attempt)
         file = (folder / name).resolve()
         if not file.is_relative_to(folder.resolve()) or not file.is_file():
@@ -322,7 +338,7 @@ class Embedded:
         return steering.folder_of(self.folder / RUNS, self.detail(head.id), self._unit(head, task), attempt)
 
     def follow(self, run: str) -> Iterator[Plain]:
-        """A run each time it has changed, until it has ended."""
+        """Yield a run each time it has changed, until it has ended."""
         id, before = self._head(run).id, None
         while True:
             now = self.run(id)
@@ -334,13 +350,15 @@ class Embedded:
             time.sleep(_LOOK)
 
     def events(self, run: str, after: str | None = None) -> Iterator[Event]:
-        """The records of a run as they come, until it has ended."""
+        """Yield the records of a run as they arrive, until it has ended."""
         head = self._head(run)
         begin, _, index = (after or "").partition("-")
         first = int(begin) if begin else self._pages.batch_since(head.submitted)
         skip = int(index) if index else -1
         while True:
-            has_ended = self._head(head.id).ended is not None  # looked at first: what follows is the last
+            has_ended = (
+                self._head(head.id).ended is not None
+            )  # checked before reading, so that no final record is missed
             batches = [] if first is None else self._pages.batches(first, 64)
             for batch in batches:
                 for place, record in enumerate(coding.unpack(batch.payload)):
@@ -353,14 +371,14 @@ class Embedded:
                 time.sleep(_LOOK)
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._readers.close()
         self.store.close()
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[Embedded]:
-    """The store of a folder, as long as it is needed."""
+    """Open the store of a folder for a block."""
     backend = Embedded(folder)
     try:
         yield backend

@@ -1,10 +1,10 @@
-"""What goes wrong between a client and whoever it asks; each message names the remedy."""
+"""Errors between a client and its backend; each message names the fix."""
 
 from tradewind.model.errors import TradewindError
 
 
 class ClientError(TradewindError):
-    """What was asked for cannot be done."""
+    """A request that cannot be carried out."""
 
 
 class UnreachableError(ClientError):
@@ -12,17 +12,17 @@ class UnreachableError(ClientError):
 
 
 class RefusedError(ClientError):
-    """A server has said no."""
+    """A request that the server rejected."""
 
     def __init__(self, status: int, reason: str, kind: str = "") -> None:
         self.status = status
         self.kind = kind
-        """The last part of the problem's type: `impossible`, …"""
+        """The last part of the problem type: `impossible`, …"""
         super().__init__(reason)
 
 
 class NoServerError(ClientError):
-    """Something that only a server can do."""
+    """An operation that needs a server."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs a server; name one with --server or --profile, or start `tradewind server`")

@@ -1,4 +1,4 @@
-"""What a server's refusals say, in the words of an exception."""
+"""Turn a server's error responses into exceptions."""
 
 import httpx
 
@@ -6,13 +6,13 @@ from tradewind.client.errors import ClientError, RefusedError
 
 _REMEDIES = {
     401: "give a token with --profile or TRADEWIND_TOKEN",
-    413: "the server takes nothing as large as this",
-    429: "the server asks for fewer requests",
+    413: "the server does not accept requests of this size",
+    429: "slow down: the server limits the rate of requests",
 }
 
 
 def check(answer: httpx.Response) -> httpx.Response:
-    """An answer, unless it is a refusal."""
+    """Return a response, or raise an error if the server rejected the request."""
     if answer.is_success:
         return answer
     if answer.is_redirect:

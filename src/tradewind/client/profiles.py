@@ -1,4 +1,4 @@
-"""Profiles: the servers that a user works with, by name, in `~/.config/tradewind/config.toml`.
+"""Profiles: named servers of a user, in `~/.config/tradewind/config.toml`.
 
 current = "team"
 
@@ -19,14 +19,14 @@ from tradewind.client.errors import ClientError
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A server, and who one is there."""
+    """A server with credentials."""
 
     url: str
     token: str = ""
     token_file: str = ""
 
     def read_token(self) -> str:
-        """The token, from its file where it has one."""
+        """Return the token, from its file if it has one."""
         if not self.token_file:
             return self.token
         try:
@@ -42,21 +42,21 @@ class Profiles:
     path: Path
     servers: dict[str, Profile] = field(default_factory=dict)
     current: str = ""
-    """The one that is used where none is named; empty: none."""
+    """The default profile; empty: none."""
 
     def named(self, name: str) -> Profile:
-        """A profile by its name."""
+        """Return a profile by name."""
         if name not in self.servers:
             known = ", ".join(sorted(self.servers)) or "none"
-            raise ClientError(f"there is no profile {name!r} (known: {known}); `tradewind profiles add` makes one")
+            raise ClientError(f"no profile is named {name!r} (known: {known}); `tradewind profiles add` creates one")
         return self.servers[name]
 
     def of_url(self, url: str) -> Profile | None:
-        """The profile for the server at an address, if there is one."""
+        """Return the profile of a server by address, if there is one."""
         return next((each for each in self.servers.values() if each.url.rstrip("/") == url.rstrip("/")), None)
 
     def save(self) -> None:
-        """Write all profiles; tokens are for nobody else to read."""
+        """Write all profiles to a file that only the user can read."""
         lines = [f"current = {json.dumps(self.current)}"] if self.current else []
         for name, profile in sorted(self.servers.items()):
             lines += ["", f"[servers.{json.dumps(name)}]", f"url = {json.dumps(profile.url)}"]
@@ -71,13 +71,13 @@ class Profiles:
 
 
 def config_file() -> Path:
-    """Where profiles are kept."""
+    """Return the path of the configuration file."""
     base = os.environ.get("XDG_CONFIG_HOME")
     return (Path(base) if base else Path.home() / ".config") / "tradewind" / "config.toml"
 
 
 def load_profiles(path: Path | None = None) -> Profiles:
-    """The profiles of this user; none if there is no file."""
+    """Return the profiles of this user; none if there is no file."""
     file = path or config_file()
     try:
         data = tomllib.loads(file.read_text())
@@ -92,5 +92,5 @@ def load_profiles(path: Path | None = None) -> Profiles:
 def _profile(file: Path, name: str, plain: Any) -> Profile:
     known = {"url", "token", "token_file"}
     if not isinstance(plain, dict) or "url" not in plain or not plain.keys() <= known:
-        raise ClientError(f"{file}: servers.{name}: expected were url and token or token_file")
+        raise ClientError(f"{file}: servers.{name}: expected url, and token or token_file")
     return Profile(**{key: str(value) for key, value in plain.items()})

@@ -1,4 +1,4 @@
-"""Why tasks in a folder's store wait, and why they ran again."""
+"""Explain why tasks in a folder's store are waiting, and why they ran again."""
 
 from tradewind.client.backend import Plain
 from tradewind.core.transitions import UnitState
@@ -7,18 +7,18 @@ from tradewind.live.store.rows import UnitRow
 
 
 def reason(unit: UnitRow, live: Plain | None, *, is_running: bool) -> Plain:
-    """What holds a task back: as the session says, or what can be told without one."""
+    """Explain what blocks a task: according to the session, or what is known without one."""
     if live is not None:
         return {"cause": live["cause"], "text": live["text"], "until": live["until"]}
     if unit.state >= UnitState.DONE:
         said = f": {unit.message}" if unit.message else ""
         return {"cause": "ended", "text": f"is {UnitState(unit.state).name.lower()}{said}", "until": None}
-    text = "" if is_running else "no session runs it; `tradewind run --resume` goes on"
+    text = "" if is_running else "no session is running; `tradewind run --resume` continues"
     return {"cause": "waits" if is_running else "interrupted", "text": text, "until": None}
 
 
 def again(detail: RunDetail, unit: UnitRow) -> Plain:
-    """Why a task was tried more than once."""
+    """Explain why a task was tried more than once."""
     rows = [row for row in detail.attempts if row.unit == unit.number and row.outcome not in ("done", "cached")]
     why = [
         {"attempt": row.attempt, "outcome": row.outcome, "reason": row.reason, "machine": row.machine} for row in rows
@@ -27,7 +27,7 @@ def again(detail: RunDetail, unit: UnitRow) -> Plain:
 
 
 def recalls(store: Store, detail: RunDetail, unit: UnitRow) -> list[Plain]:
-    """Of each call of a task: whether it was taken from the cache, or else what differed from before."""
+    """Return, for each call of a task, whether it came from the cache or what had changed."""
     from tradewind.live.cache.explain import Whose, explained  # noqa: PLC0415 - slow
 
     whose = Whose(detail.run.id, detail.run.tenant, detail.run.name)
@@ -35,11 +35,11 @@ def recalls(store: Store, detail: RunDetail, unit: UnitRow) -> list[Plain]:
 
 
 def summary(detail: RunDetail, waiting: list[Plain], *, is_running: bool) -> str:
-    """How a run stands, in a line."""
+    """Summarise a run in one line."""
     if detail.run.ended is not None:
         return f"the run is {detail.run.status}"
     if not is_running:
-        return "no session runs it; `tradewind run --resume` goes on with it"
+        return "no session is running; `tradewind run --resume` continues it"
     causes: dict[str, int] = {}
     for each in waiting:
         causes[each["cause"]] = causes.get(each["cause"], 0) + 1

@@ -1,4 +1,4 @@
-"""What a report needs of a run that is on a server: its part of the log, the machines it met, and what failed wrote."""
+"""Collect the data of a report from a server: the log of a run, its machines, and the output of failed attempts."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -15,15 +15,15 @@ from tradewind.pictures.report.account import Source
 from tradewind.pictures.report.facts import Plain
 
 _SILENCE = 1.5
-"""Seconds without an event after which all that has happened so far has come."""
+"""Seconds without an event after which all past events have arrived."""
 _AFTERWARDS = 600.0
-"""Seconds after a run's end in which its machines may still be given back."""
+"""Seconds after a run's end in which its machines may still be returned."""
 _MOST_TAILS = 20
 _LINES = 40
 
 
 def source_of(server: Http, run: str) -> Source:
-    """A report's source on a server."""
+    """Return the source of a report on a server."""
     head = server.run(run)
     records = list(_records(server, head))
     machines = {record["machine"] for record in records if record["event"] == "acquire"}
@@ -40,7 +40,7 @@ def source_of(server: Http, run: str) -> Source:
 
 
 def _records(server: Http, head: Plain) -> Iterator[Plain]:
-    """The log from a run's first record on: to a little after its end, or to now."""
+    """Yield the log from a run's first record until shortly after its end, or until now."""
     with closing(server.events(head["id"])) as events:
         first = next(events, None)
     if first is None:
@@ -59,7 +59,7 @@ def _records(server: Http, head: Plain) -> Iterator[Plain]:
 
 
 def _machine(server: Http, number: int) -> Iterable[Plain]:
-    """A machine that was rented before the run began, as the log would have told of it."""
+    """Yield records of a machine that was rented before the run began, as in a log."""
     try:
         machine = server.ask("GET", f"/machines/{number}")
     except RefusedError:
@@ -70,7 +70,7 @@ def _machine(server: Http, number: int) -> Iterable[Plain]:
 
 
 def _workflow(server: Http, run: str) -> Workflow | None:
-    """The graph of a run, where it was known from the start."""
+    """Return the graph of a run, if it was known from the start."""
     found = server.ask("GET", f"/runs/{run}/document")
     if "tasks" not in found:
         return None
@@ -94,4 +94,4 @@ def _ends(server: Http, run: str, task: int, attempt: int) -> Iterator[str]:
             if file["bytes"]:
                 yield server.tail(run, task, attempt, file["name"], _LINES).rstrip("\n")
     except RefusedError:
-        return  # what was written is no longer kept
+        return  # the output is no longer stored

@@ -1,4 +1,4 @@
-"""Rows of a store in the shapes that a server answers in."""
+"""Convert rows of a store into the shapes of the REST API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ Plain = dict[str, Any]
 
 
 def moment(at: Time | None) -> float | None:
-    """Seconds since 1970."""
+    """Convert a time to seconds since 1970."""
     return None if at is None else in_seconds(at)
 
 
 def plain_run(head: Head, counts: Mapping[int, int], predicted: Time | None) -> Plain:
-    """A run."""
+    """Return a run."""
     return {
         "id": head.id,
         "number": head.number,
@@ -34,7 +34,7 @@ def plain_run(head: Head, counts: Mapping[int, int], predicted: Time | None) -> 
 
 
 def plain_task(run: str, unit: UnitRow) -> Plain:
-    """A task."""
+    """Return a task."""
     return {
         "number": unit.number,
         "run": run,
@@ -53,7 +53,7 @@ def plain_task(run: str, unit: UnitRow) -> Plain:
 
 
 def plain_attempt(run: str, row: AttemptRow, kinds: Mapping[int, str]) -> Plain:
-    """An attempt that has ended."""
+    """Return an attempt that has ended."""
     return {
         "run": run,
         "task": row.unit,
@@ -70,7 +70,7 @@ def plain_attempt(run: str, row: AttemptRow, kinds: Mapping[int, str]) -> Plain:
 
 
 def running(unit: UnitRow) -> list[tuple[int, int, Time]]:
-    """Number, machine and start of the attempts of a task that run."""
+    """Return number, machine and start of the running attempts of a task."""
     if unit.state != UnitState.RUNNING or unit.machine is None:
         return []
     several = (unit.progress or {}).get("running")
@@ -78,7 +78,7 @@ def running(unit: UnitRow) -> list[tuple[int, int, Time]]:
 
 
 def running_attempts(run: str, unit: UnitRow, kinds: Mapping[int, str]) -> list[Plain]:
-    """The attempts of a task that run."""
+    """Return the running attempts of a task."""
     return [
         {
             "run": run,
@@ -98,7 +98,7 @@ def running_attempts(run: str, unit: UnitRow, kinds: Mapping[int, str]) -> list[
 
 
 def plain_machine(row: MachineRow) -> Plain:
-    """A machine."""
+    """Return a machine."""
     return {
         "number": row.number,
         "machine_type": row.kind,

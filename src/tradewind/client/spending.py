@@ -1,4 +1,4 @@
-"""What runs and machines in a folder's store cost, in the shapes of a server."""
+"""Compute the cost of runs and machines in a folder's store, in the shapes of the REST API."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _KEYS = {"tenant": "charges.tenant", "machine_type": "machines.kind", "machine":
 
 
 def of_run(store: Store, detail: RunDetail) -> dict[str, Any]:
-    """What a run cost, by machine type: its machines' cost by the time it used them, and what bought nothing."""
+    """Return the cost of a run by machine type: its share of its machines' cost, and the waste."""
     costs = account(from_store(store, detail)).costs
     return {
         "total": costs.total.cost / UNIT,
@@ -31,10 +31,12 @@ def of_run(store: Store, detail: RunDetail) -> dict[str, Any]:
 
 
 def of_all(pages: Pages, by: str) -> dict[str, Any]:
-    """All that was charged and paid back, by something."""
+    """Return all charges and refunds, grouped by a key."""
     column = _KEYS.get(by)
     if column is None:
-        raise ClientError(f"without a server cost is shown by {', '.join(_KEYS)}, or of one run: `tradewind cost RUN`")
+        raise ClientError(
+            f"without a server, cost can be grouped by {', '.join(_KEYS)}, or shown for one run: `tradewind cost RUN`"
+        )
     rows = pages.fetch(
         f"SELECT {column}, refund, CAST(SUM(amount) AS BIGINT) FROM charges "  # noqa: S608  names of our own
         f"LEFT JOIN machines ON machines.number = charges.machine GROUP BY {column}, refund ORDER BY {column}"

@@ -1,7 +1,7 @@
-"""Server-sent events: read as they come, and go on after the last one when the connection is lost.
+"""Read server-sent events, and resume after the last one if the connection is lost.
 
-The format is that of the HTML standard (section 9.2): fields by line, an empty line ends an event, and comments only
-show that somebody is still there.
+The format is that of the HTML standard (section 9.2): one field per line, an empty line ends an event, and comments
+serve as heartbeats.
 """
 
 import time
@@ -16,17 +16,17 @@ from tradewind.client.errors import UnreachableError
 from tradewind.client.problems import check
 
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before each new try; the last one again and again."""
+"""Seconds before each reconnection; the last value is repeated."""
 PATIENCE = 40.0
-"""Seconds for which nothing may come before it is given up."""
+"""Seconds without any event after which the stream is given up."""
 SILENCE = 45.0
-"""Seconds after which a connection without even a heartbeat counts as lost; a server sends one every 15 s."""
+"""Seconds after which a connection without a heartbeat counts as lost; a server sends one every 15 s."""
 
 Open = Callable[[dict[str, str]], AbstractContextManager[httpx.Response]]
 
 
 def parse(lines: Iterable[str]) -> Iterator[Event]:
-    """Events from the lines of a stream; what stands behind the last empty line is not complete and left out."""
+    """Yield events from the lines of a stream; an incomplete event at the end is dropped."""
     id, name, data = "", "", list[str]()
     for line in lines:
         if not line:
@@ -50,7 +50,7 @@ def read(
     sleep: Callable[[float], None] = time.sleep,
     patience: float = PATIENCE,
 ) -> Generator[Event, None, None]:
-    """All events of a stream, each once, over as many connections as it takes, until one is named `end`."""
+    """Yield all events of a stream once, over as many connections as necessary, until one is named `end`."""
     last = after
     tries, waited = 0, 0.0
     while True:
@@ -68,7 +68,7 @@ def read(
             reason = "the server ended the stream"
         pause = PAUSES[min(tries, len(PAUSES) - 1)]
         if waited + pause > patience:
-            raise UnreachableError(f"the stream of events was lost ({reason}); try again later")
+            raise UnreachableError(f"the event stream was lost ({reason}); try again later")
         sleep(pause)
         tries, waited = tries + 1, waited + pause
 

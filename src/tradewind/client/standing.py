@@ -1,4 +1,4 @@
-"""How the runs of a folder stand, as its store tells, and whether anybody sees to those that have not ended."""
+"""The status of the runs of a folder, and whether a process is working on unfinished ones."""
 
 import shlex
 import time
@@ -14,22 +14,22 @@ from tradewind.live.store.pages import Head, Pages
 from tradewind.model.units import Time
 
 OPEN = ("active", "suspended", "interrupted")
-"""How runs stand that have not ended; for the store they are all active."""
+"""Statuses of unfinished runs; the store knows them all as active."""
 
 
 class Standing:
-    """Tells how runs stand."""
+    """A source of run statuses."""
 
     def __init__(self, folder: Path, pages: Pages, *, is_shared: bool) -> None:
-        """`is_shared`: whether somebody in another folder may see to the runs, for their store is not in this one."""
+        """`is_shared`: whether a process in another folder may work on the runs, because their store is elsewhere."""
         self._folder = folder
         self._pages = pages
         self._is_shared = is_shared
 
     def shown(self, heads: Sequence[Head]) -> list[Plain]:
-        """Runs as people see them; one that nobody works on with the command that goes on with it."""
+        """Return runs as shown to users; an abandoned one with the command that resumes it."""
         is_attended = all(head.ended is not None for head in heads) or self.is_attended()
-        if not is_attended:  # some may have ended since they were read, and who saw to them be gone for that
+        if not is_attended:  # read again: runs may have ended in the meantime, and their session exited for that reason
             latest = self._pages.heads([head.number for head in heads])
             heads = [latest.get(head.number, head) for head in heads]
         counts, suspended = self._pages.counts([head.number for head in heads]), self._suspended()
@@ -45,7 +45,7 @@ class Standing:
         return shown
 
     def is_attended(self) -> bool:
-        """Whether somebody sees to the runs: in this folder, or in another one over the same store."""
+        """Return whether a process is working on the runs, in this folder or in another one with the same store."""
         if is_worked_in(self._folder):
             return True
         if not self._is_shared:
@@ -64,6 +64,6 @@ class Standing:
         return {int(name.partition("/")[2]) for (name,) in self._pages.fetch(statement, name="suspended/%")}
 
     def _predicted(self, head: Head) -> Time | None:
-        """When a run is thought to end."""
+        """Return the predicted end of a run."""
         is_over = head.ended is not None or head.deadline is None
         return None if is_over else self._pages.note(predicted_note(head.number))

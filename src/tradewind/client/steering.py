@@ -1,4 +1,4 @@
-"""Steering a run that nobody runs at the moment: what the next session shall find in the store."""
+"""Change a run that no session is running: edit the store for the next session."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tradewind.model.units import in_seconds
 
 
 def steer(store: Store, detail: RunDetail, verb: str, value: int | None = None) -> None:
-    """Cancel, suspend or resume an interrupted run, or give it another priority or deadline."""
+    """Cancel, suspend or resume an interrupted run, or change its priority or deadline."""
     run = detail.run
     changes = Changes()
     match verb:
@@ -28,7 +28,7 @@ def steer(store: Store, detail: RunDetail, verb: str, value: int | None = None) 
         case "deadline":
             changes.runs = [RunChange(run.number, run.priority, value, None, run.status)]
         case _:
-            raise ClientError(f"{verb} is not possible while nothing runs")
+            raise ClientError(f"{verb} is not possible without a running session")
     store.save(changes)
 
 
@@ -57,7 +57,7 @@ def _cancel(store: Store, detail: RunDetail, changes: Changes) -> None:
 
 
 def folder_of(folder: Path, detail: RunDetail, unit: UnitRow, attempt: int) -> Path:
-    """Where an attempt that has not ended writes."""
+    """Return the folder of an attempt that has not ended."""
     job = Job(detail.run.id, decode(detail.run.document), detail.run.parameters, folder / detail.run.id)
     if unit.tasks is not None:
         chain = decode(unit.tasks)

@@ -3,24 +3,42 @@
 What no longer fits is dropped, and what budget or limits do not allow is cut, each with a notice that says why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
+from tradewind.core.elastic.division import Share
 from tradewind.core.fleet import Fleet
-from tradewind.core.ledger import first_charge, first_periods, paid_back, paid_back_for_size, paid_for, worth
-from tradewind.core.machines import BUSY, IDLE, Kind, Machine, covers, minus
+from tradewind.core.joining import NOBODY, note_loose
+from tradewind.core.ledger import cost, first_periods, paid_back, paid_back_for_size, paid_for, worth
+from tradewind.core.machines import BUSY, IDLE, Kind, Machine
 from tradewind.core.pool import Pool
 from tradewind.core.sharing import to_be_drained
 from tradewind.core.state import State
 from tradewind.core.transitions import MACHINE_TABLE, UNIT_TABLE, MachineState, MachineStep, UnitState, UnitStep
-from tradewind.core.work import READY, RUNNING, Attempt, Unit
-from tradewind.model.command import Acquire, Charged, Command, Cut, Dropped, Predicted, Refunded, Release, Start
+from tradewind.core.work import ID_BITS, READY, RUNNING, Attempt, Unit
+from tradewind.model.command import (
+    Acquire,
+    Assign,
+    Charged,
+    Command,
+    Confined,
+    Cut,
+    Dropped,
+    Lent,
+    Predicted,
+    Refunded,
+    Release,
+    Start,
+    Wanted,
+)
 from tradewind.model.units import Duration, Money, Time, show_money
-from tradewind.policies.protocol import Copy, Drain, Foresee, Placing, Rent, Return, Scaling
+from tradewind.model.vector import covers, minus
+from tradewind.policies.protocol import Confine, Copy, Drain, Foresee, Placing, Rent, Return, Scaling, Split
 
 _start = partial(tuple.__new__, Start)  # faster than naming the fields, and most commands are of this kind
 _charged = partial(tuple.__new__, Charged)
+_NOTHING = (0, "")
 _STARTED = int(UNIT_TABLE[UnitState.READY, UnitStep.START])
 _OCCUPIED = int(MACHINE_TABLE[MachineState.IDLE, MachineStep.OCCUPY])
 
@@ -28,25 +46,38 @@ _OCCUPIED = int(MACHINE_TABLE[MachineState.IDLE, MachineStep.OCCUPY])
 class Admission:
     """Applies what policies decide, as far as the facts allow."""
 
-    __slots__ = ("_on_first", "_on_paid", "_state", "cause", "out")
+    __slots__ = ("_on_first", "_on_paid", "_on_share", "_on_split", "_state", "asked", "cause", "out")
 
     def __init__(
-        self, state: State, on_paid: Callable[[Machine], None], on_first: Callable[[Unit], None] = lambda _: None
+        self,
+        state: State,
+        on_paid: Callable[[Machine], None],
+        on_first: Callable[[Unit], None] = lambda _: None,
+        on_share: Callable[[Unit], None] = lambda _: None,
+        on_split: Callable[[Split], None] = lambda _: None,
     ) -> None:
         self._state = state
         self._on_paid = on_paid
         self._on_first = on_first
+        self._on_share = on_share
+        self._on_split = on_split
         self.cause = 0
         self.out: list[Command] = []
+        self.asked: dict[int, tuple[int, str]] = {}
+        """By kind that joins: how many more, or fewer, machines the scaler asks for in this decision, and why."""
 
     def scaling(self, action: Scaling) -> None:
-        """Acquire, release or drain, or note what is foreseen."""
+        """Acquire, release or drain, divide further, or note what is foreseen."""
         if isinstance(action, Rent):
             self._rent(action)
         elif isinstance(action, Return):
             self._return(action)
         elif isinstance(action, Foresee):
             self._foresee(action)
+        elif isinstance(action, Confine):
+            self._confine(action)
+        elif isinstance(action, Split):
+            self._on_split(action)
         else:
             self._drain(action)
 
@@ -86,6 +117,10 @@ class Admission:
         if attempt == 1 and unit.task.retry.within is not None:
             self._on_first(unit)
         self.out.append(_start((now, self.cause, unit.id, attempt, machine.id)))
+        if unit.elastic is not None and isinstance(unit.elastic, Share):  # mostly it is None
+            first = unit.elastic.division.begin(unit.elastic, machine.kind, now)
+            self._on_share(unit)
+            self.out.append(Assign(now, self.cause, unit.id, attempt, machine.id, *first))
 
     def _copy(self, action: Copy, unit: Unit, machine: Machine) -> None:
         """Start another attempt of a unit that runs, on another machine; what saves its progress has one place to."""
@@ -93,6 +128,7 @@ class Admission:
         if (
             unit.state != RUNNING
             or unit.checkpoint is not None
+            or unit.elastic is not None
             or unit.run.is_stopping
             or unit.run.is_suspended
             or not machine.is_up
@@ -123,21 +159,67 @@ class Admission:
 
     def forget(self, machine: Machine) -> None:
         """A machine is no longer held."""
-        now = self._state.now
-        machine.fleet.leave(machine, now)
-        machine.pool.account.withdraw(machine.kind.type, machine.acquired, machine.paid_until, now)
+        self._leave_pool(machine)
         del self._state.machines[machine.id]
+        if machine.joined:
+            del self._state.joined[machine.joined]
+            machine.kind.present -= 1
+            loose = self._state.loose.get(machine.kind.index, {})
+            loose.pop(machine.id, None)
+            if not loose:
+                self._state.loose.pop(machine.kind.index, None)
+
+    def _leave_pool(self, machine: Machine) -> None:
+        if machine.id in machine.fleet.machines:  # a spare one is not
+            now = self._state.now
+            machine.fleet.leave(machine, now)
+            machine.pool.account.withdraw(machine.kind.type, machine.id, machine.acquired, machine.paid_until, now)
+
+    def take_up(self, machine: Machine, pool: Pool) -> None:
+        """Let a spare machine work for a tenant, who pays for it from now on."""
+        state, kind = self._state, machine.kind
+        machine.fleet, machine.pool = pool.fleets[kind.index], pool
+        machine.move(MachineStep.TAKE_UP)
+        machine.fleet.join(machine, state.now)
+        machine.idle_since = state.now
+        pool.account.commit(kind.type)
+        if kind.type.price:
+            machine.acquired = machine.paid_until = machine.sized = state.now
+            machine.lacking = machine.returned = 0
+            self._charge(machine, first_periods(kind.type))
+        machine.fleet.offer(machine)
+        note_loose(state, machine)
+        state.unsettle(pool)
+        state.newly_vacant.append(machine)
+
+    def set_aside(self, machine: Machine, *, is_told: bool = True) -> None:
+        """Take a machine that joined from its tenant."""
+        self.settle(machine)
+        self.pay_back(machine)
+        self._leave_pool(machine)
+        machine.move(MachineStep.SET_ASIDE)
+        note_loose(self._state, machine)
+        if is_told:
+            self.out.append(Lent(self._state.now, self.cause, machine.id, NOBODY))
+
+    def hand_over(self, machine: Machine, pool: Pool) -> None:
+        """Lend a machine that joined and runs nothing to a tenant."""
+        if not machine.is_spare:
+            self.set_aside(machine, is_told=False)
+        self.out.append(Lent(self._state.now, self.cause, machine.id, pool.index))
+        self.take_up(machine, pool)
 
     def settle(self, machine: Machine) -> None:
         """Pay for the time that a machine was held beyond what was paid, as when a timer comes late."""
+        if machine.is_spare or machine.is_free_of_charge:
+            return
         while machine.paid_until < self._state.now:
             self.renew(machine)
 
     def renew(self, machine: Machine) -> None:
         """Pay for another period."""
-        type = machine.kind.type
-        self._charge(machine, type.price, 1)
-        if type.core_price and not machine.is_booting:
+        self._charge(machine, 1)
+        if machine.kind.type.core_price and not machine.is_booting:
             self._pay_back_for_size(machine, self._state.now)
 
     def note_size(self, machine: Machine) -> None:
@@ -147,28 +229,32 @@ class Admission:
 
     def _pay_back_for_size(self, machine: Machine, until: Time) -> None:
         machine.measure(until)
-        due = paid_back_for_size(machine.kind.type, machine.lacking, machine.acquired, machine.paid_until)
+        paid = machine.paid_until - machine.acquired
+        due = paid_back_for_size(machine.kind.type, machine.id, machine.lacking, paid)
         self._refund(machine, due - machine.returned)
         machine.returned = due
 
     def pay_back(self, machine: Machine) -> None:
         """Pay back what was charged for a machine beyond its use until now."""
+        if machine.id not in machine.fleet.machines:  # it is spare
+            return
         kind = machine.kind.type
         times = machine.acquired, machine.paid_until, self._state.now
-        self._refund(machine, paid_back(kind, *times))
+        self._refund(machine, paid_back(kind, machine.id, *times))
         if kind.core_price:
             self._pay_back_for_size(machine, paid_for(kind, *times))
 
     def refund_all(self, machine: Machine) -> None:
         """Pay back all that was charged for a machine."""
-        kind = machine.kind.type
-        periods = (machine.paid_until - machine.acquired) // kind.billing.period
-        self._refund(machine, periods * kind.price)
+        self._refund(machine, cost(machine.kind.type, machine.paid_until - machine.acquired, machine.id))
 
     def _rent(self, action: Rent) -> None:
         state = self._state
         pool = state.all_pools[action.pool.index]
         kind = state.kinds[action.kind.index]
+        if kind.type.joins:
+            self._ask(kind, action.number, action.because)
+            return
         price = worth(kind.type, pool.account.interval)
         room = self._room(pool, kind)
         available = pool.account.available(state.now)
@@ -219,15 +305,33 @@ class Admission:
         self.out.append(
             Acquire(state.now, self.cause, machine.id, fleet.kind.index, fleet.pool.index, because),
         )
-        self._charge(machine, first_charge(kind), first_periods(kind))
+        self._charge(machine, first_periods(kind))
 
     def _return(self, action: Return) -> None:
         machine = cast("Machine", action.machine)
-        if not machine.is_idle:
+        if machine.joined:
+            self._ask(machine.kind, -1, action.because)
+        elif not machine.is_idle:
             self._drop(action, f"return of machine {machine.id}")
         elif not self._is_kept(machine):
             self.settle(machine)
             self.release(machine, action.because)
+
+    def _ask(self, kind: Kind, more: int, because: str) -> None:
+        self.asked[kind.index] = self.asked.get(kind.index, (0, ""))[0] + more, because
+
+    def hint(self, lacking: Mapping[int, tuple[int, str]]) -> None:
+        """Tell the owners of machines that cannot be rented how many are wanted, where that has changed."""
+        state = self._state
+        for kind in state.joining.values():
+            more, because = self.asked.get(kind.index, _NOTHING)
+            if kind.index in lacking:
+                more, because = max((more, because), lacking[kind.index])
+            count = max(0, min(kind.present + more, kind.type.limit)) if state.runs else 0
+            if count != kind.wanted:
+                kind.wanted = count
+                because = because or ("those that are there are in use" if count else "nothing waits for them")
+                self.out.append(Wanted(state.now, self.cause, kind.index, count, because))
 
     def _is_kept(self, machine: Machine) -> bool:
         """Whether its type is to be held on to although a policy has no use for it."""
@@ -245,7 +349,9 @@ class Admission:
 
     def _drain(self, action: Drain) -> None:
         machine = cast("Machine", action.machine)
-        if machine.state == BUSY:
+        if machine.joined:
+            self._ask(machine.kind, -1, action.because)
+        elif machine.state == BUSY:
             machine.move(MachineStep.DRAIN)
         elif machine.is_idle:
             self.settle(machine)
@@ -261,10 +367,28 @@ class Admission:
             slack = None if run.deadline is None else run.deadline - finish
             self.out.append(Predicted(now, self.cause, run.id, tenant, finish, slack, action.because))
 
-    def _charge(self, machine: Machine, amount: Money, periods: int) -> None:
+    def _confine(self, action: Confine) -> None:
+        unit = cast("Unit", action.unit)
+        need = self._state.firm(unit.need)
+        if need is unit.need or not need.kinds or unit.is_ended or unit.machine is not None:
+            return
+        is_queued = unit.state == READY
+        if is_queued:
+            unit.run.pool.dequeue(unit)
+        unit.need = need
+        if is_queued:
+            unit.run.pool.enqueue(unit, unit.key >> ID_BITS)
+            self._state.unsettle(unit.run.pool)
+        self.out.append(Confined(self._state.now, self.cause, unit.run.id, unit.id, action.because))
+
+    def _charge(self, machine: Machine, periods: int) -> None:
         pool = machine.pool
+        type = machine.kind.type
+        paid = machine.paid_until - machine.acquired
+        time = periods * type.billing.period
+        amount = cost(type, paid + time, machine.id) - cost(type, paid, machine.id)
         pool.account.charged += amount
-        until = machine.paid_until = machine.paid_until + periods * machine.kind.type.billing.period
+        until = machine.paid_until = machine.paid_until + time
         self.out.append(_charged((self._state.now, self.cause, machine.id, pool.index, amount, until)))
         self._on_paid(machine)
 

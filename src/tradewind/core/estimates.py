@@ -29,7 +29,7 @@ KEPT = 200
 MOST = 10_000
 """So many names and types are remembered, those that finished last: names may be made up for each run."""
 
-_TIMES, _BOOT = "run times ", "boot of "
+_TIMES, _BOOT, _ITEMS = "run times ", "boot of ", "items of "
 """How the names begin under which things are saved."""
 
 Sample = tuple[int, Duration]
@@ -74,6 +74,9 @@ class Learned:
         """By their places; what was learned last comes last."""
         self._boots: dict[str, deque[Duration]] = {}
         """How long machines of each type took to come up."""
+        self._items: dict[str, int] = {}
+        """How many items each loop had when it last began; the latest come last."""
+        self._fresh_items: set[str] = set()
         self._unseen: set[str] = set()
         self._fresh_places: set[int] = set()
         """Where something is to be saved anew."""
@@ -99,6 +102,10 @@ class Learned:
             self._warn(f"nothing is known of how long {task.name!r} takes; taken as a minute until one has finished")
         return round(GUESS / type.speed)
 
+    def knows(self, name: str) -> bool:
+        """Whether a task of a name has finished before."""
+        return name in self._steps
+
     def lag(self, type: MachineType) -> Duration | None:
         """How long a machine of a type is thought to take until it is up; None: as declared, for few have been seen."""
         seen = self._boots.get(type.name, ())
@@ -117,11 +124,27 @@ class Learned:
         self._boots.setdefault(type.name, deque(maxlen=NEAREST)).append(lag)
         self._fresh_boots.add(type.name)
 
+    def items(self, loop: str) -> int | None:
+        """How many items a loop is thought to have, by where it stands in its program; None: it never ran."""
+        return self._items.get(loop)
+
+    def learn_items(self, counted: Mapping[str, int]) -> None:
+        """Loops have begun, with so many items each."""
+        for loop, count in counted.items():
+            if self._items.pop(loop, None) != count:
+                self._fresh_items.add(loop)
+            self._items[loop] = count
+        while len(self._items) > MOST:
+            self._fresh_items.discard(oldest := next(iter(self._items)))
+            del self._items[oldest]
+
     def changes(self) -> dict[str, Any]:
         """What has been learned of since this was last asked, under names of its own; each replaces what it was."""
         places, self._fresh_places = sorted(self._fresh_places), set()
         boots, self._fresh_boots = sorted(self._fresh_boots), set()
         found: dict[str, Any] = {f"{_BOOT}{type}": {"boot": type, "lags": list(self._boots[type])} for type in boots}
+        loops, self._fresh_items = sorted(self._fresh_items), set()
+        found |= {f"{_ITEMS}{loop}": {"items": self._items[loop]} for loop in loops}
         for place in places:
             history = self._latest[place]
             found[f"{_TIMES}{place}"] = {
@@ -137,6 +160,8 @@ class Learned:
         for key, value in saved.items():
             if key.startswith(_BOOT):
                 self._boots[value["boot"]] = deque(value["lags"], maxlen=NEAREST)
+            elif key.startswith(_ITEMS):
+                self._items[key.removeprefix(_ITEMS)] = value["items"]
             elif key.startswith(_TIMES) and (place := int(key.removeprefix(_TIMES))) < MOST:
                 history = self._add(_History(value["step"], value["machine"], value["speed"], place))
                 for size, time in value["samples"]:

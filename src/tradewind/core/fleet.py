@@ -8,15 +8,13 @@ O(log machines) for each group, and a demand that found none is not looked for a
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from tradewind.core.machines import BUSY, IDLE, Kind, Machine, Vector, covers, minus
+from tradewind.core.machines import BUSY, IDLE, Kind, Machine
+from tradewind.core.work import ID_BITS, ID_MASK
 from tradewind.model.units import Duration, Time
+from tradewind.model.vector import Vector, covers, minus
 
 if TYPE_CHECKING:
     from tradewind.core.pool import Pool
-
-ID_BITS = 40
-"""Numbers of units and machines stay below this many bits, so that a rank or a time fits above them in one key."""
-ID_MASK = (1 << ID_BITS) - 1
 
 
 class Fleet:
@@ -53,6 +51,17 @@ class Fleet:
         self._account(now)
         del self.machines[machine.id]
         self.kind.held -= 1
+
+    def measure(self) -> None:
+        """The dimensions of vectors have changed: index everything again."""
+        self._slot = (1, *(0 for _ in self.kind.capacity[1:]))
+        self._full.clear()
+        self._by_age = None
+        self.pool.openings -= len(self.groups)
+        self.groups.clear()
+        for machine in self.machines.values():
+            if machine.is_up and any(machine.free):
+                self.offer(machine)
 
     def offer(self, machine: Machine) -> None:
         """A machine has gained room."""

@@ -6,14 +6,17 @@ machines; a submission costs O(tasks + edges), and a decision of the scaler what
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
+from tradewind.core.elastic.events import look_at, progressed
+from tradewind.core.joining import joined, left
 from tradewind.core.machines import Machine
 from tradewind.core.run_events import RunEvents
 from tradewind.core.state import State
 from tradewind.core.transitions import UnitStep
-from tradewind.core.turn import EXPIRE, NOBODY, RENEW, SCALE
+from tradewind.core.turn import EXPIRE, NOBODY, RENEW, SCALE, SILENCE
 from tradewind.model.command import Command, Wake
 from tradewind.model.event import (
     Broken,
@@ -24,10 +27,13 @@ from tradewind.model.event import (
     Failed,
     Finished,
     MachineFailed,
+    MachineJoined,
+    MachineLeft,
     MachineLost,
     MachineReady,
     MachineResized,
     MachineUnwanted,
+    Progressed,
     Redated,
     Reprioritised,
     Resumed,
@@ -59,8 +65,11 @@ class Core(RunEvents):
             MachineLost: self._machine_lost,
             MachineResized: self._machine_resized,
             MachineUnwanted: self._machine_unwanted,
+            MachineJoined: partial(joined, self),
+            MachineLeft: partial(left, self),
             Finished: self._finished,
             Failed: self._failed,
+            Progressed: partial(progressed, self),
             TenantChanged: self._tenant_changed,
             Closed: self._closed,
             Timer: self._timer,
@@ -69,35 +78,37 @@ class Core(RunEvents):
     def handle(self, event: Event) -> Sequence[Command]:
         """Apply a fact and say what is to be done about it."""
         state = self.state
-        admission = self._admission
+        admission = self.admission
         at = event[0]
         if at > state.now:  # clocks may jump back; the core's time does not
             state.now = at
-        self._cause = admission.cause = event[1]
+        self.cause = admission.cause = event[1]
         out: list[Command] = []
-        self._out = admission.out = out
+        self.out = admission.out = out
         if self._ended:
             self._forget_ended()
         self._handlers[type(event)](event)
-        if state.newly_ready or state.newly_vacant or self._must_place:
+        if state.newly_ready or state.newly_vacant or self.must_place:
             self._place()
+            if state.loose:
+                self.lend()
         if self._ended_on is not None:
             self._line_up()
         if not self._ticking:
             self._tick_from(state.now)
-        alarms = self._alarms
+        alarms = self.alarms
         if alarms and (self._armed is None or alarms[0][0] < self._armed):
             self._armed = alarms[0][0]
-            out.append(Wake(state.now, self._cause, self._armed))
+            out.append(Wake(state.now, self.cause, self._armed))
         return out
 
     def _forget_ended(self) -> None:
         for run in self._ended:
-            run.units = NOBODY
+            run.units = run.graph = NOBODY
         self._ended.clear()
 
     def _timer(self, _event: Timer) -> None:
-        alarms = self._alarms
+        alarms = self.alarms
         now = self.state.now
         self._armed = None
         due: list[Machine] = []
@@ -112,6 +123,8 @@ class Core(RunEvents):
                     due.append(machine)
             elif what == EXPIRE:
                 self._expire(ref)
+            elif what == SILENCE:
+                look_at(self, ref)
             else:
                 unit = self.state.units.get(ref)
                 if unit is not None and unit.run.pool.delayed.pop(ref, None) is not None:
@@ -119,18 +132,18 @@ class Core(RunEvents):
                     self._requeue(unit)
         if is_scaling:
             self._ticking = False
-            self._scale()
+            self.scale()
             self._tick_from(now + 1)
         if due:
             self._renew(due)
 
     def _tick_from(self, earliest: Time) -> None:
-        """Ask the scaler at the next whole interval, as long as there is anything to decide on."""
+        """Ask the scaler at the next whole interval, from the origin on, as long as there is anything to decide on."""
         state = self.state
-        if state.runs or state.machines:
+        if state.runs or len(state.machines) > len(state.joined) or any(kind.wanted for kind in state.joining.values()):
             self._ticking = True
-            periods = -((state.origin - earliest) // state.interval)
-            heappush(self._alarms, (state.origin + periods * state.interval, SCALE, 0))
+            periods = max(0, -((state.origin - earliest) // state.interval))
+            heappush(self.alarms, (state.origin + periods * state.interval, SCALE, 0))
 
     def _closed(self, _event: Closed) -> None:
         self.state.is_closed = True

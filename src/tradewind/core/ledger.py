@@ -7,16 +7,25 @@ renewal can only fail when the budget itself has been lowered. Each operation ta
 
 A machine that may shrink is reserved for at its full size, for it may grow at any time; what its missing cores were
 worth is paid back when a period ends or the machine goes, exactly, however often the size has changed in between.
+
+A price may be a fraction of a micro-unit, as a cheap machine's is that is billed by the second. What a machine costs is
+therefore found for all the time since it was acquired and rounded once, and a charge is by how much that has grown: no
+remainder has to be kept. Where machines round, up or down, is spread evenly over their numbers, so that many that are
+held briefly cost together what they should, too.
 """
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from math import ceil
 
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
 
 UNLIMITED: Money = 10**18
+_STEPS = 1 << 16
+_STRIDE = 40_503
+"""The golden section of the steps: multiples of it, taken modulo the steps, spread evenly, however many there are."""
 
 
 class Account:
@@ -60,19 +69,20 @@ class Account:
         """A machine is held from now on."""
         self.committed += worth(type, self.interval)
 
-    def withdraw(self, type: MachineType, acquired: Time, paid_until: Time, now: Time) -> None:
-        """A machine is no longer held; what was charged for it of late still counts."""
+    def withdraw(self, type: MachineType, machine: int, acquired: Time, paid_until: Time, now: Time) -> None:
+        """A machine of a type and number is no longer held; what was charged for it of late still counts."""
         self.committed -= worth(type, self.interval)
         if not type.price:
             return
         past = now - self.interval
-        if acquired > past:
-            self.remember(acquired, first_charge(type))
         period = type.billing.period
         renewed = acquired + first_periods(type) * period
+        if acquired > past:
+            self.remember(acquired, cost(type, renewed - acquired, machine))
         skipped = max(0, (past - renewed) // period + 1)
         for at in range(renewed + skipped * period, paid_until, period):
-            self.remember(at, type.price)
+            held = at - acquired
+            self.remember(at, cost(type, held + period, machine) - cost(type, held, machine))
 
     def remember(self, at: Time, amount: Money) -> None:
         """A charge for a machine already gone counts until it is an interval old."""
@@ -80,14 +90,18 @@ class Account:
         self._gone_sum += amount
 
 
+def cost(type: MachineType, time: Duration, machine: int) -> Money:
+    """What holding a machine of a number for so long costs in all: the exact amount, rounded up or down."""
+    price = type.price
+    whole, rest = divmod(time * price.numerator, type.billing.period * price.denominator)
+    if not rest:
+        return whole
+    return whole + (rest * _STEPS > machine * _STRIDE % _STEPS * (type.billing.period * price.denominator))
+
+
 def worth(type: MachineType, interval: Duration) -> Money:
     """The most that holding one machine can cost in any stretch of time as long as the interval."""
-    return max(type.price * -(-interval // type.billing.period), first_charge(type))
-
-
-def first_charge(type: MachineType) -> Money:
-    """What is reserved when a machine is acquired: as many whole periods as the minimum asks for."""
-    return type.price * first_periods(type)
+    return ceil(type.price * max(-(-interval // type.billing.period), first_periods(type)))
 
 
 def first_periods(type: MachineType) -> int:
@@ -95,12 +109,12 @@ def first_periods(type: MachineType) -> int:
     return max(1, -(-type.billing.minimum // type.billing.period))
 
 
-def paid_back(type: MachineType, acquired: Time, paid_until: Time, now: Time) -> Money:
-    """What is paid back for a machine released now."""
+def paid_back(type: MachineType, machine: int, acquired: Time, paid_until: Time, now: Time) -> Money:
+    """What is paid back for a machine of a number that is released now."""
     if type.billing.rounding is None:
         return 0
-    unused = paid_until - paid_for(type, acquired, paid_until, now)
-    return unused * type.price // type.billing.period
+    used = paid_for(type, acquired, paid_until, now) - acquired
+    return cost(type, paid_until - acquired, machine) - cost(type, used, machine)
 
 
 def paid_for(type: MachineType, acquired: Time, paid_until: Time, now: Time) -> Time:
@@ -110,7 +124,8 @@ def paid_for(type: MachineType, acquired: Time, paid_until: Time, now: Time) -> 
     return min(paid_until, acquired + type.billing.used(now - acquired))
 
 
-def paid_back_for_size(type: MachineType, lacking: int, acquired: Time, paid_until: Time) -> Money:
+def paid_back_for_size(type: MachineType, machine: int, lacking: int, paid: Duration) -> Money:
     """What is paid back in all for cores that a machine lacked, each times for how long; never more than was paid."""
-    paid = (paid_until - acquired) // type.billing.period * type.price
-    return min(paid, lacking * type.core_price // type.billing.period)
+    price = type.core_price
+    due = lacking * price.numerator // (price.denominator * type.billing.period)
+    return min(due, cost(type, paid, machine))

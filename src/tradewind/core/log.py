@@ -4,6 +4,7 @@ Numbers of tenants and machine types become names; times are seconds and money i
 the record comes second, after the time.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -12,18 +13,32 @@ from tradewind.core.state import State
 from tradewind.model.command import (
     Acquire,
     Admitted,
+    Assign,
     Charged,
     Command,
     Cut,
     Eligible,
     Ended,
     Grown,
+    Lent,
     Predicted,
     Recalled,
     Refunded,
     Start,
+    Wanted,
+    Welcomed,
 )
-from tradewind.model.event import Event, Extended, Failed, Finished, Submitted, TenantChanged
+from tradewind.model.event import (
+    Event,
+    Extended,
+    Failed,
+    Finished,
+    MachineJoined,
+    Progressed,
+    Submitted,
+    TenantChanged,
+)
+from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, UNIT
 
@@ -32,12 +47,15 @@ Sink = Callable[[Record], None]
 SinkFor = Callable[[State], Sink]
 """Makes a sink once the state is there whose names it needs."""
 
-_SCALES = dict.fromkeys(("until", "ideal", "deadline", "finish", "slack"), SECOND) | dict.fromkeys(
+_SCALES = dict.fromkeys(("until", "ideal", "deadline", "finish", "slack", "elapsed"), SECOND) | dict.fromkeys(
     ("amount", "budget"), UNIT
 )
-_NAMED_TENANTS = {Acquire, Admitted, Grown, Recalled, Eligible, Ended, Charged, Refunded, Cut, Predicted}
-_NAMED_KINDS = {Acquire, Cut}
-_NAMED_TASKS = {Start, Finished, Failed}
+_NAMED_TENANTS = {
+    *(Acquire, Admitted, Grown, Recalled, Eligible, Ended, Charged, Refunded, Cut, Predicted),
+    *(Welcomed, Lent),
+}
+_NAMED_KINDS = {Acquire, Cut, Welcomed, Wanted}
+_NAMED_TASKS = {Start, Assign, Finished, Failed, Progressed}
 
 
 @cache
@@ -51,7 +69,6 @@ class Encoder:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._kinds = [kind.type.name for kind in state.kinds]
 
     def encode(self, record: Record) -> dict[str, Any]:
         """One record as plain values."""
@@ -65,10 +82,17 @@ class Encoder:
             plain[field] = self._plain(kind, field, plain[field])
         if isinstance(record, Failed):
             plain["failure"] = plain.pop("cause")  # elsewhere a cause is the number of an event
+        if isinstance(record, Submitted):
+            ahead = plain.pop("outline")
+            if ahead is not None:
+                plain["expected"] = dict(Counter(task.name for task in ahead.tasks))
         if isinstance(record, Extended):
             plain["added"] = [task.id for task in record.tasks]
         if isinstance(record, TenantChanged):
             plain |= _tenant(record.tenant)
+        if isinstance(record, MachineJoined):
+            del plain["type"]
+            plain |= _offer(record.type)
         if kind in _NAMED_TASKS:
             unit = self._state.units.get(plain["unit"])
             if unit is not None:  # a late report may speak of a run that is over
@@ -89,14 +113,27 @@ class Encoder:
         if name in _SCALES:
             return None if value is None else value / _SCALES[name]
         if name == "tenant" and kind in _NAMED_TENANTS:
-            return self._state.all_pools[value].tenant.name
+            return self._state.all_pools[value].tenant.name if value >= 0 else None
         if name == "kind" and kind in _NAMED_KINDS:
-            return self._kinds[value]
+            return self._state.kinds[value].type.name
         if kind is Submitted and name == "workflow":
             return value.name
         if name == "amounts":
             return dict(value)
+        if name == "deliveries":
+            return [list(delivery) for delivery in value]
         return len(value) if kind is Extended and name == "tasks" else value
+
+
+def _offer(type: MachineType) -> dict[str, Any]:
+    """What a machine of a type offers; one that joins may be of a type that nothing else tells of."""
+    return {
+        "kind": type.name,
+        "slots": type.slots,
+        "amounts": dict(type.amounts),
+        "capabilities": sorted(type.capabilities),
+        "price": float(type.price / UNIT),
+    }
 
 
 def _tenant(tenant: Tenant) -> dict[str, Any]:
@@ -117,7 +154,7 @@ def _shape(kind: type) -> tuple[str, Sequence[str], Sequence[str]]:
         field
         for field in fields
         if field in _SCALES
-        or field == "amounts"
+        or field in ("amounts", "deliveries")
         or (field == "tenant" and kind in _NAMED_TENANTS)
         or (field == "kind" and kind in _NAMED_KINDS)
         or (kind is Submitted and field == "workflow")

@@ -1,10 +1,12 @@
 """Events about machines and money: they come up, fail to, vanish, and their paid time ends."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from tradewind.core.machines import BUSY, DRAINING, Machine, covers, minus, plus
+from tradewind.core.elastic.division import Share
+from tradewind.core.joining import note_loose
+from tradewind.core.machines import BUSY, DRAINING, Machine
 from tradewind.core.transitions import MACHINE_TABLE, MachineState, MachineStep, UnitStep
 from tradewind.core.turn import Turn
 from tradewind.core.work import Run, Unit
@@ -18,6 +20,7 @@ from tradewind.model.event import (
     TenantChanged,
 )
 from tradewind.model.units import Duration, Time
+from tradewind.model.vector import covers, minus, plus
 
 SHRUNK = "the machine has shrunk"
 BEATEN = "another attempt was faster"
@@ -25,13 +28,13 @@ _started = attrgetter("started")
 _VACATED = int(MACHINE_TABLE[MachineState.BUSY, MachineStep.VACATE])
 
 
-class MachineEvents(Turn, ABC):
+class MachineEvents(Turn):
     """Handles what happens to machines."""
 
     def _machine_ready(self, event: MachineReady) -> None:
         machine = self.state.machines.get(event.machine)
         if machine is None or not machine.is_booting:
-            self._stale(event)
+            self.stale(event)
             return
         machine.move(MachineStep.BOOT)
         self.state.learn_lag(machine)
@@ -43,20 +46,20 @@ class MachineEvents(Turn, ABC):
     def _machine_failed(self, event: MachineFailed) -> None:
         machine = self.state.machines.get(event.machine)
         if machine is None or not machine.is_booting:
-            self._stale(event)
+            self.stale(event)
             return
-        self._admission.refund_all(machine)
+        self.admission.refund_all(machine)
         machine.move(MachineStep.LOSE)
-        self._admission.forget(machine)
+        self.admission.forget(machine)
 
     def _machine_lost(self, event: MachineLost) -> None:
         machine = self.state.machines.get(event.machine)
         if machine is None:
-            self._stale(event)
+            self.stale(event)
             return
-        self._lose(machine)
+        self.lose(machine)
 
-    def _lose(self, machine: Machine) -> None:
+    def lose(self, machine: Machine, *, is_preempted: bool = False) -> None:
         """A machine is gone; what ran on one that could be taken back at any time has been preempted."""
         is_firm = machine.kind.is_firm
         if not is_firm and machine.is_up:
@@ -64,23 +67,24 @@ class MachineEvents(Turn, ABC):
             self.state.note_change(machine, grows=False, running=count, ended=count)
         units = self._evict(machine)
         machine.move(MachineStep.LOSE)
-        self._admission.pay_back(machine)
-        self._admission.forget(machine)
-        self._run_again(units, is_preempted=not is_firm)
+        self.admission.pay_back(machine)
+        self.admission.forget(machine)
+        self._run_again(units, is_preempted=is_preempted or not is_firm)
+        self._replan_after_loss(units)
 
     def _machine_resized(self, event: MachineResized) -> None:
         machine = self.state.machines.get(event.machine)
         if machine is None:
-            self._stale(event)
+            self.stale(event)
             return
         if not machine.kind.type.keeps(event.amounts):
-            self._lose(machine)
+            self.lose(machine)
             return
         capacity = machine.kind.with_amounts(event.amounts)
         before = machine.capacity
         if capacity == before:
             return
-        self._admission.note_size(machine)
+        self.admission.note_size(machine)
         machine.capacity = capacity
         machine.free = plus(machine.free, minus(capacity, before))
         if machine.is_booting:
@@ -94,6 +98,12 @@ class MachineEvents(Turn, ABC):
             self.state.unsettle(machine.pool)
             self.state.newly_vacant.append(machine)
         self._run_again(units, is_preempted=True)
+        self._replan_after_loss(units)
+
+    def _replan_after_loss(self, units: Sequence[Unit]) -> None:
+        """Ask the scaler about units that have lost their machine before they are placed, if it wants that."""
+        if units and self.policy.replans_on_loss:
+            self.scale()
 
     def _make_fit(self, machine: Machine) -> list[Unit]:
         """End attempts, in the order that the policy wants, until what is left fits into a machine that has shrunk."""
@@ -106,9 +116,9 @@ class MachineEvents(Turn, ABC):
             if min(machine.free) >= 0:
                 break
             if any(free < 0 and takes for free, takes in zip(machine.free, unit.need.demand, strict=True)):
-                now, cause = self.state.now, self._cause
-                self._out.append(Kill(now, cause, unit.id, unit.attempt, machine.id, SHRUNK, is_urgent=True))
-                self._vacate(unit, offer=False)
+                now, cause = self.state.now, self.cause
+                self.out.append(Kill(now, cause, unit.id, unit.attempt, machine.id, SHRUNK, is_urgent=True))
+                self.vacate(unit, offer=False)
                 units.append(unit)
         if not machine.running and not machine.is_up:  # it was being drained
             self._let_go(machine, "it was drained")
@@ -117,35 +127,39 @@ class MachineEvents(Turn, ABC):
     def _machine_unwanted(self, event: MachineUnwanted) -> None:
         machine = self.state.machines.get(event.machine)
         if machine is None:
-            self._stale(event)
+            self.stale(event)
         elif not machine.running:
             self._let_go(machine, event.reason)
         elif event.is_urgent:
-            self._admission.settle(machine)
-            self._give_up(machine, event.reason)
+            self.admission.settle(machine)
+            self.give_up(machine, event.reason)
         elif machine.state == BUSY:
             machine.move(MachineStep.DRAIN)
 
     def _let_go(self, machine: Machine, because: str) -> None:
         """Give back a machine on which nothing runs, whatever policies think of it."""
-        self._admission.settle(machine)
-        self._admission.release(machine, because)
+        self.admission.settle(machine)
+        self.admission.release(machine, because)
 
-    def _give_up(self, machine: Machine, because: str) -> None:
+    def give_up(self, machine: Machine, because: str) -> None:
         """Give back a machine with what runs on it, which has to run elsewhere."""
+        units = self._kill_all(machine, because)
+        self.admission.release(machine, because)
+        self._run_again(units)
+
+    def _kill_all(self, machine: Machine, because: str) -> list[Unit]:
+        """End everything that runs on a machine."""
         _put_first(machine)
         for unit in machine.running.values():
-            self._out.append(Kill(self.state.now, self._cause, unit.id, unit.attempt, machine.id, because))
-        units = self._evict(machine)
-        self._admission.release(machine, because)
-        self._run_again(units)
+            self.out.append(Kill(self.state.now, self.cause, unit.id, unit.attempt, machine.id, because))
+        return self._evict(machine)
 
     def _evict(self, machine: Machine) -> list[Unit]:
         """Take everything off a machine that is about to go."""
         _put_first(machine)
         units = list(machine.running.values())
         for unit in units:
-            self._vacate(unit, offer=False)
+            self.vacate(unit, offer=False)
         return units
 
     def _run_again(self, units: list[Unit], *, is_preempted: bool = False) -> None:
@@ -160,12 +174,12 @@ class MachineEvents(Turn, ABC):
         run = unit.run
         if unit.copies:
             self._run_on(unit)
-        elif run.is_stopping:
+        elif run.is_stopping or (isinstance(unit.elastic, Share) and unit.elastic.division.is_over):
             unit.move(UnitStep.CANCEL)
-            self._out.append(Eligible(self.state.now, self._cause, run.id, run.pool.index, -1))
-            self._leave(run, 1)
+            self.out.append(Eligible(self.state.now, self.cause, run.id, run.pool.index, -1))
+            self.leave(run, 1)
         elif unit.lost > unit.task.retry.lost or unit.preempted > unit.task.retry.preempted:
-            self._give_up_on(unit)
+            self.give_up_on(unit)
         else:
             unit.move(step)
             self._requeue(unit)
@@ -176,28 +190,30 @@ class MachineEvents(Turn, ABC):
         unit.attempt, unit.machine, unit.started = first
         unit.copies = tuple(rest)
         self.state.newly_thin.append(unit)
-        self._must_place = True
+        self.must_place = True
 
     def _end_copies(self, unit: Unit, because: str) -> None:
         """Kill what runs of a unit besides its first attempt."""
-        now, cause = self.state.now, self._cause
+        now, cause = self.state.now, self.cause
         copies, unit.copies = unit.copies, ()
         for each in copies:
-            self._out.append(Kill(now, cause, unit.id, each.number, each.machine.id, because, is_urgent=True))
+            self.out.append(Kill(now, cause, unit.id, each.number, each.machine.id, because, is_urgent=True))
             unit.machine = each.machine
-            self._vacate(unit)
+            self.vacate(unit)
 
     def _requeue(self, unit: Unit) -> None:
         pool = unit.run.pool
         if unit.run.is_suspended:
             unit.move(UnitStep.HOLD)
-            self._out.append(Eligible(self.state.now, self._cause, unit.run.id, pool.index, -1))
+            self.out.append(Eligible(self.state.now, self.cause, unit.run.id, pool.index, -1))
             return
+        if unit.elastic is not None and isinstance(unit.elastic, Share):
+            unit.elastic.division.queued += 1
         pool.enqueue(unit, self.policy.placer.rank(unit))
         self.state.unsettle(pool)
         self.state.newly_ready.append(unit)
 
-    def _vacate(self, unit: Unit, *, offer: bool = True) -> Machine:
+    def vacate(self, unit: Unit, *, offer: bool = True) -> Machine:
         """A unit no longer occupies its machine."""
         machine = unit.machine
         if machine is None:
@@ -205,6 +221,8 @@ class MachineEvents(Turn, ABC):
         state = self.state
         if unit.checkpoint is not None:
             unit.kept += round(unit.checkpoint.saved(state.now - unit.started) * machine.kind.type.speed)
+        if unit.elastic is not None and isinstance(unit.elastic, Share):  # mostly it is None
+            unit.elastic.division.leave(unit.elastic)
         unit.machine = None
         running = machine.running
         del running[unit.id]
@@ -218,6 +236,8 @@ class MachineEvents(Turn, ABC):
                     self._let_go(machine, "it was drained")
                 return machine
             machine.state = _VACATED
+            if machine.joined:
+                note_loose(state, machine)
         if offer and machine.free[0] > 0:  # else what was lined up takes its place
             machine.fleet.offer(machine)
             if not machine.pool.is_unsettled:
@@ -226,31 +246,38 @@ class MachineEvents(Turn, ABC):
         return machine
 
     def _tenant_changed(self, event: TenantChanged) -> None:
-        tenant = event.tenant
-        pool = self.state.by_name.get(tenant.name)
-        if pool is None:
-            self.state.add_pool(tenant)
-            return
-        pool.tenant = tenant
-        pool.account.change(tenant, [m.kind.type for fleet in pool.fleets for m in fleet.machines.values()])
+        self.state.put_tenant(event.tenant)
+        self.must_place = self.must_place or bool(self.state.loose)
 
     def _renew(self, due: list[Machine]) -> None:
         """Pay for another period of each machine; where the budget forbids it, give up what is cheapest to lose."""
         now = self.state.now
         for machine in sorted(due, key=_loss(now)):
-            if machine.id not in self.state.machines:
-                continue  # gone with the end of the last run
-            if machine.pool.account.is_overcommitted:
-                self._give_up(machine, "the budget no longer pays for it")
+            if machine.id not in self.state.machines or machine.is_spare or machine.paid_until > now:
+                continue  # gone with the end of the last run, or seen to already
+            if machine.joined and (machine.is_idle or machine.pool.account.is_overcommitted):
+                self._set_aside(machine)
+            elif machine.pool.account.is_overcommitted:
+                self.give_up(machine, "the budget no longer pays for it")
             else:
-                self._admission.renew(machine)
+                self.admission.renew(machine)
+
+    def _set_aside(self, machine: Machine) -> None:
+        """Stop paying for a machine that joined; one that is being drained goes."""
+        is_leaving = machine.state == DRAINING
+        units = self._kill_all(machine, "the budget no longer pays for it")
+        if is_leaving:
+            self.admission.release(machine, "it was drained")
+        else:
+            self.admission.set_aside(machine)
+        self._run_again(units)
 
     @abstractmethod
-    def _leave(self, run: Run, count: int) -> None:
+    def leave(self, run: Run, count: int) -> None:
         """So many units of a run have ended."""
 
     @abstractmethod
-    def _give_up_on(self, unit: Unit) -> None:
+    def give_up_on(self, unit: Unit) -> None:
         """A unit has failed for good."""
 
 

@@ -3,33 +3,47 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
-from operator import add, ge, sub
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tradewind.core.transitions import ILLEGAL, MACHINE_ROWS, IllegalTransitionError, MachineState, MachineStep
 from tradewind.core.work import Unit
 from tradewind.model.machine import BootLag, MachineType, Market
 from tradewind.model.requirement import Amounts
 from tradewind.model.units import Duration, Money, Time
+from tradewind.model.vector import Vector, covers, fitting
 from tradewind.policies import protocol
 
 if TYPE_CHECKING:
     from tradewind.core.fleet import Fleet
 
-BOOTING, IDLE, BUSY, RELEASED, LOST, DRAINING = map(int, MachineState)
-
-Vector: TypeAlias = tuple[int, ...]
-"""Slots first, then the amounts that the machine types name, in the order of their names."""
+BOOTING, IDLE, BUSY, RELEASED, LOST, DRAINING, SPARE = map(int, MachineState)
 
 
 class Kind:
     """A machine type, numbered, and how many machines of it are held by anybody."""
 
-    __slots__ = ("_dimensions", "capacity", "configured", "cores", "held", "index", "is_firm", "type")
+    __slots__ = (
+        "_dimensions",
+        "capacity",
+        "configured",
+        "cores",
+        "held",
+        "index",
+        "is_firm",
+        "present",
+        "rating",
+        "tenants",
+        "type",
+        "wanted",
+    )
 
-    def __init__(self, index: int, type: MachineType, dimensions: Sequence[str]) -> None:
+    def __init__(
+        self, index: int, type: MachineType, dimensions: Sequence[str], tenants: frozenset[str] = frozenset()
+    ) -> None:
         self._dimensions = dimensions
         self.index = index
+        self.tenants = tenants
+        """Tenants that its machines serve; none: every tenant."""
         self.configured = type
         """What drivers rent."""
         self.type = type
@@ -38,10 +52,25 @@ class Kind:
             self.expect_lag(type.boot.declared)
         self.is_firm = type.market is Market.ON_DEMAND
         """Whether its machines neither change in size nor are taken back."""
-        self.capacity = self.with_amounts(type.amounts)
+        self.held = 0
+        self.present = 0
+        """How many machines of it have joined and not left, spare ones included."""
+        self.wanted = 0
+        """The last hint to their owner: how many there should be."""
+        self.rating = 0
+        """Speed of shares on its machines, in millionths of the typical one of their elastic unit; 0: unknown."""
+        self.measure(dimensions)
+
+    def measure(self, dimensions: Sequence[str]) -> None:
+        """Express capacities in these dimensions."""
+        self._dimensions = dimensions
+        self.capacity = self.with_amounts(self.type.amounts)
         self.cores = 1 + dimensions.index("cpus") if "cpus" in dimensions else None
         """Where cores stand in capacities."""
-        self.held = 0
+
+    def serves(self, tenant: str) -> bool:
+        """Whether its machines work for a tenant."""
+        return not self.tenants or tenant in self.tenants
 
     def expect_lag(self, lag: Duration) -> None:
         """Machines of this kind are thought to come up so long after they are asked for, from now on."""
@@ -62,7 +91,7 @@ class Kind:
 
 
 class Machine:
-    """A machine that has been acquired."""
+    """A machine that was rented or has joined."""
 
     __slots__ = (
         "acquired",
@@ -74,6 +103,7 @@ class Machine:
         "grew",
         "id",
         "idle_since",
+        "joined",
         "kind",
         "lacking",
         "paid_until",
@@ -84,8 +114,10 @@ class Machine:
         "state",
     )
 
-    def __init__(self, id: int, fleet: "Fleet", acquired: Time, expected: Time) -> None:
+    def __init__(self, id: int, fleet: "Fleet", acquired: Time, expected: Time, joined: str = "") -> None:
         self.id = id
+        self.joined = joined
+        """The name under which it joined; empty: it was rented."""
         self.fleet = fleet
         self.kind = fleet.kind
         self.pool = fleet.pool
@@ -122,6 +154,16 @@ class Machine:
         return self.state == IDLE or self.state == BUSY
 
     @property
+    def is_spare(self) -> bool:
+        """Whether it joined and no tenant uses it, so that it is in no fleet."""
+        return self.state == SPARE
+
+    @property
+    def is_free_of_charge(self) -> bool:
+        """Whether it joined and costs nothing."""
+        return bool(self.joined) and not self.kind.type.price
+
+    @property
     def amounts(self) -> Amounts:
         """What it offers now."""
         return self.kind.amounts(self.capacity)
@@ -135,7 +177,7 @@ class Machine:
 
     def holds(self, demand: Vector) -> int:
         """How many units of a demand it can run at once."""
-        return min(have // want for have, want in zip(self.capacity, demand, strict=True) if want)
+        return fitting(self.capacity, demand)
 
     def has_room_for(self, unit: protocol.Unit) -> bool:
         """Whether it is up and what is free on it suffices for a unit."""
@@ -147,20 +189,3 @@ class Machine:
         if state == ILLEGAL:
             raise IllegalTransitionError(f"machine {self.id}: {step.name} while {MachineState(self.state).name}")
         self.state = state
-
-
-def covers(have: Vector, want: Vector) -> bool:
-    """Whether there is enough of everything."""
-    if len(have) == 1:  # slots alone: by far the most frequent case
-        return have[0] >= want[0]
-    return all(map(ge, have, want))
-
-
-def minus(have: Vector, taken: Vector) -> Vector:
-    """What is left."""
-    return (have[0] - taken[0],) if len(have) == 1 else tuple(map(sub, have, taken))
-
-
-def plus(have: Vector, given: Vector) -> Vector:
-    """What there is then."""
-    return (have[0] + given[0],) if len(have) == 1 else tuple(map(add, have, given))

@@ -22,22 +22,25 @@ from tradewind.model.command import (
     Ended,
     Grown,
     Kill,
+    Lent,
     Refunded,
     Refused,
     Release,
     Start,
+    Welcomed,
 )
 from tradewind.model.event import (
     Failed,
     Finished,
     MachineFailed,
+    MachineLeft,
     MachineLost,
     MachineReady,
     MachineResized,
     Redated,
     TenantChanged,
 )
-from tradewind.model.machine import NO_LIMIT
+from tradewind.model.machine import NO_LIMIT, MachineType
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
 
@@ -55,6 +58,8 @@ class RunMeter:
     started: Time | None = None
     ended: Time | None = None
     status: str = "running"
+    failure: str = ""
+    """The last task of it that failed, and why."""
 
     @property
     def slowdown(self) -> float:
@@ -116,7 +121,11 @@ class TenantMeter:
 class Meter:
     """Measures a run of the core from its records."""
 
-    def __init__(self, pools: Sequence[Pool], kinds: Sequence[Kind]) -> None:
+    def __init__(self, pools: Sequence[Pool], kinds: Sequence[Kind], name_of: Callable[[int], str] = str) -> None:
+        """`name_of`: the id of the task of a unit that has not ended."""
+        self._name_of = name_of
+        self._all_kinds = kinds
+        """Grows when machines of new types join."""
         self.kinds = [kind.type for kind in kinds]
         self._limit = sum(kind.type.limit for kind in kinds)
         self.tenants = [
@@ -144,6 +153,8 @@ class Meter:
         self._owners: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}
         """Tenant and type of each machine held."""
+        self._joined: dict[int, int] = {}
+        """Type of each machine that has joined."""
         self._up: set[int] = set()
         """Machines that have come up; late reports that they failed to count for nothing."""
         self._running: dict[int, dict[int, int]] = defaultdict(dict)
@@ -161,6 +172,9 @@ class Meter:
             Acquire: self._acquire,
             Release: lambda record: self._leave(record.at, record.machine),
             MachineLost: self._machine_lost,
+            MachineLeft: self._machine_lost,
+            Welcomed: self._welcomed,
+            Lent: self._lent,
             MachineResized: self._machine_resized,
             MachineReady: self._machine_ready,
             MachineFailed: self._machine_failed,
@@ -227,8 +241,7 @@ class Meter:
     def _start(self, record: Start) -> None:
         at, _, unit, attempt, machine = record  # faster than by name, and most records are of this kind
         self.attempts += 1
-        place = bisect_right(self._firsts, unit) - 1
-        run = self._runs.get(self._owners[place]) if place >= 0 else None
+        run = self._run_of(unit)
         if run is not None and run.started is None:
             run.started = at
         running = self._running[machine]
@@ -243,8 +256,15 @@ class Meter:
             self.finished += 1
             self.tenants[self._places[machine][0]].gap.change(at, -1, 0)
 
+    def _run_of(self, unit: int) -> RunMeter | None:
+        place = bisect_right(self._firsts, unit) - 1
+        return self._runs.get(self._owners[place]) if place >= 0 else None
+
     def _failed(self, record: Failed) -> None:
         if self._stop(record.at, record.machine, record.unit, record.attempt):
+            run = self._run_of(record.unit)
+            if run is not None:
+                run.failure = f"task {self._name_of(record.unit)!r}: {record.reason}"
             self.lost += record.cause == "lost"
             self.failures += record.cause not in ("lost", "returned")  # what was given back has not even begun
 
@@ -275,13 +295,41 @@ class Meter:
         meter.gap.change(record.at, 0, 1)
         meter.allocated[record.kind].change(record.at, 1)
 
-    def _machine_lost(self, record: MachineLost) -> None:
-        self._vanish(record.machine, record.at)
+    def _welcomed(self, record: Welcomed) -> None:
+        while len(self.kinds) <= record.kind:
+            self._add_kind(self._all_kinds[len(self.kinds)].type)
+        self._joined[record.machine] = record.kind
+        self._up.add(record.machine)
+        self._take(record.at, record.machine, record.tenant)
 
-    def _vanish(self, machine: int, at: Time) -> None:
+    def _lent(self, record: Lent) -> None:
+        self._give_back(record.at, record.machine)
+        self._take(record.at, record.machine, record.tenant)
+
+    def _take(self, at: Time, machine: int, tenant: int) -> None:
+        """A machine that joined works for a tenant, if for any."""
+        if tenant >= 0:
+            self._places[machine] = (tenant, self._joined[machine])
+            self.tenants[tenant].gap.change(at, 0, 1)
+            self.tenants[tenant].allocated[self._joined[machine]].change(at, 1)
+
+    def _add_kind(self, type: MachineType) -> None:
+        self.kinds.append(type)
+        self._limit += type.limit
+        for tenant in self.tenants:
+            tenant.gap.ceiling = self._limit
+            tenant.allocated.append(Level())
+            tenant.busy.append(Level())
+            for row in tenant.spending.values():
+                row.append(0)
+
+    def _machine_lost(self, record: MachineLost | MachineLeft) -> None:
+        self._vanish(record.machine, record.at, is_left=isinstance(record, MachineLeft))
+
+    def _vanish(self, machine: int, at: Time, *, is_left: bool = False) -> None:
         running = self._running[machine]
         place = self._places.get(machine)
-        if place is not None and self.kinds[place[1]].market.is_firm:
+        if place is not None and self.kinds[place[1]].market.is_firm and not is_left:
             self.lost += len(running)
         else:
             self.preempted += len(running)
@@ -299,8 +347,12 @@ class Meter:
 
     def _leave(self, at: Time, machine: int) -> None:
         self._up.discard(machine)
-        place = self._places.pop(machine, None)
+        self._joined.pop(machine, None)
         self._running.pop(machine, None)
+        self._give_back(at, machine)
+
+    def _give_back(self, at: Time, machine: int) -> None:
+        place = self._places.pop(machine, None)
         if place is not None:
             tenant, kind = place
             self.tenants[tenant].gap.change(at, 0, -1)

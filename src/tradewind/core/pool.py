@@ -1,21 +1,26 @@
 """Pools: one tenant's ready work and machines, indexed so that a match is found without looking at all of either."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from tradewind.core.fleet import ID_BITS, ID_MASK, Fleet
+from tradewind.core.fleet import Fleet
 from tradewind.core.ledger import Account
 from tradewind.core.machines import Kind, Machine
-from tradewind.core.work import READY, Need, Run, Unit
+from tradewind.core.ready import Lines, add, ascending, merged
+from tradewind.core.work import ID_BITS, ID_MASK, READY, Need, Run, Unit
 from tradewind.model.tenant import Tenant
 from tradewind.policies import protocol
+
+CHUNK = 1_000
+"""So many entries of a queue are looked at before any of them is given out."""
 
 
 class Pool:
     """One tenant's runs, ready units, machines and money."""
 
     __slots__ = (
+        "_lines",
         "_spent",
         "_units",
         "account",
@@ -34,18 +39,26 @@ class Pool:
         self.index = index
         self.tenant = tenant
         self.account = Account(tenant)
-        self.fleets = tuple(Fleet(kind, self) for kind in kinds)
+        self.fleets = [Fleet(kind, self) for kind in kinds]
         self.runs: dict[int, Run] = {}
         self.queues: dict[int, list[int]] = {}
         """Ready units by need, as heaps of rank and number; entries that no longer hold are skipped when met."""
         self.needs: dict[int, Need] = {}
         self._spent: Counter[int] = Counter()
         """How many entries of a queue are known to hold no longer, by need."""
+        self._lines: Lines | None = None
+        """Ready units by run; None until they are asked for."""
         self.delayed: dict[int, Unit] = {}
         self.openings = 0
         """In how many groups of its fleets there is a machine with room."""
         self.is_unsettled = False
         self._units = units
+
+    def forget(self, run: Run) -> None:
+        """A run has ended."""
+        del self.runs[run.id]
+        if self._lines is not None:
+            self._lines.pop(run.id, None)
 
     def enqueue(self, unit: Unit, rank: int) -> None:
         """A unit has become ready, or has another rank."""
@@ -57,6 +70,8 @@ class Pool:
             self._spent[index] += 1
         unit.key = key
         unit.queued = True
+        if self._lines is not None:
+            add(self._lines, unit, self._units)
         queue = self.queues.get(index)
         if queue is None:
             self.queues[index] = [key]
@@ -83,8 +98,9 @@ class Pool:
         return sum(len(fleet.machines) for fleet in self.fleets)
 
     def waiting(self) -> list[Need]:
-        """Needs of which units may be ready, in no special order."""
-        return [self.needs[index] for index in self.queues]
+        """Needs of which units may be ready and that some known type meets, in no special order."""
+        needs = self.needs
+        return [need for index in self.queues if (need := needs[index]).kinds]
 
     def remaining(self, need: protocol.Need) -> int:
         """How many units of a need are ready."""
@@ -117,19 +133,16 @@ class Pool:
         found: list[Unit] = []
         if not queue:
             return found
-        ahead = [(queue[0], 0)]  # a heap of entries whose parents in the queue's heap have been passed
         met = 0
-        while ahead and len(found) < most:
-            key, place = heappop(ahead)
+        for key in ascending(queue):
+            if len(found) == most:
+                break
             unit = self._holder(index, key)
             met += 1
             if unit is not None and unit.state == READY and not (found and found[-1] is unit):
                 found.append(unit)
-            for child in (2 * place + 1, 2 * place + 2):
-                if child < len(queue):
-                    heappush(ahead, (queue[child], child))
         if met > 16 + 2 * len(found):  # mostly entries that no longer hold
-            self._ready_in(index, queue)
+            self._clear_first(index, queue, met)
             if not queue:
                 del self.queues[index]
         return found
@@ -184,6 +197,10 @@ class Pool:
         elif self._spent[index]:
             self._spent[index] -= 1
 
+    def has_room_for(self, need: Need) -> bool:
+        """Whether one of its machines could take a unit of a need now."""
+        return self._room_for(need) is not None
+
     def _room_for(self, need: Need) -> Machine | None:
         """The first machine, by kind and number, with room for a need."""
         for kind in need.kinds:
@@ -193,31 +210,71 @@ class Pool:
         return None
 
     def eligible(self) -> Iterator[Unit]:
-        """Units that wait for nothing but a machine, in no special order."""
-        for index, queue in self.queues.items():
-            yield from self._ready_in(index, queue)
+        """Units that wait for nothing but a machine, in no special order; what is not asked for costs nothing."""
+        for index, queue in list(self.queues.items()):
+            if self.needs[index].kinds:  # else it waits for a machine of an unknown type
+                yield from self._ready_of(index, queue)
 
-    def _ready_in(self, index: int, queue: list[int]) -> list[Unit]:
-        """All ready units of a queue, which forgets its other entries."""
-        units = map(self._units.get, map(ID_MASK.__and__, queue))
-        queued = [
-            unit
-            for unit, key in zip(units, queue, strict=True)
-            if unit is not None and unit.key == key and unit.need.index == index
-        ]
-        found = [unit for unit in queued if unit.state == READY]
-        if len(found) < len(queue) or self._spent[index]:  # there are entries that no longer hold
-            found = list(dict.fromkeys(found))
-            self._rebuild(index, queue, queued, found)
-        return found
+    def _ready_of(self, index: int, queue: list[int]) -> Iterator[Unit]:
+        if 2 * self._spent[index] > len(queue):
+            self._rebuild(index, queue)
+        return self._ready_in(index, queue)
+
+    def eligible_of(self, run: protocol.Run, is_wanted: Callable[[protocol.Need], bool]) -> Iterator[Unit]:
+        """Units of a run that wait for nothing but a machine, in order, those of a need as long as it is wanted."""
+        if self._lines is None:
+            self._lines = {}
+            for index, queue in list(self.queues.items()):
+                for unit in self._ready_of(index, queue):
+                    add(self._lines, unit, self._units)
+        lines = self._lines.get(run.id)
+        return merged(lines, is_wanted) if lines else iter(())
+
+    def _ready_in(self, index: int, queue: list[int]) -> Iterator[Unit]:
+        """The ready units of a queue, which forgets its other entries if all of it is gone through."""
+        seen: set[int] | None = set() if self._spent[index] else None
+        holding = 0
+        for first in range(0, len(queue), CHUNK):
+            keys = queue[first : first + CHUNK]
+            units = map(self._units.get, map(ID_MASK.__and__, keys))
+            found = [
+                unit
+                for unit, key in zip(units, keys, strict=True)
+                if unit is not None and unit.key == key and unit.state == READY and unit.need.index == index
+            ]
+            if seen is not None:  # an entry may hold again, beside another of the same unit
+                found = [unit for unit in dict.fromkeys(found) if unit.id not in seen]
+                seen.update(unit.id for unit in found)
+            holding += len(found)
+            yield from found
+        if holding < len(queue):
+            self._rebuild(index, queue)
 
     def _holder(self, index: int, key: int) -> Unit | None:
         """The unit that an entry of a queue stands for, unless it has been replaced by another."""
         unit = self._units.get(key & ID_MASK)
         return unit if unit is not None and unit.key == key and unit.need.index == index else None
 
-    def _rebuild(self, index: int, queue: list[int], queued: list[Unit], found: list[Unit]) -> None:
+    def _clear_first(self, index: int, queue: list[int], count: int) -> None:
+        """Forget those of the first entries of a queue that no longer hold; O(count log n)."""
+        kept: list[int] = []
+        for key in [heappop(queue) for _ in range(count)]:
+            unit = self._units.get(key & ID_MASK)
+            is_held = unit is not None and unit.key == key and unit.need.index == index and unit.state == READY
+            if is_held and not (kept and kept[-1] == key):
+                kept.append(key)
+            elif is_held:  # beside another of the same unit
+                self._spent[index] -= 1
+            else:
+                self._skip(index, unit, key)
+        for key in kept:
+            heappush(queue, key)
+
+    def _rebuild(self, index: int, queue: list[int]) -> None:
         """Forget the entries of a queue that no longer hold."""
+        held = (self._holder(index, key) for key in queue)
+        queued = [unit for unit in held if unit is not None]
+        found = [unit for unit in dict.fromkeys(queued) if unit.state == READY]
         for unit in queued:
             unit.queued = False
         for unit in found:

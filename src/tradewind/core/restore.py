@@ -4,15 +4,21 @@ What ran on machines that are still held runs on; the driver then finds out whic
 the others lost. Whatever waited for a retry is tried at once.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from tradewind.core.elastic.division import Division, Share
+from tradewind.core.elastic.events import arrange
+from tradewind.core.elastic.saving import restore_division, restore_hold, restore_share
 from tradewind.core.handle import Core
-from tradewind.core.machines import BOOTING, BUSY, IDLE, Machine, minus
+from tradewind.core.joining import note_loose
+from tradewind.core.machines import BOOTING, BUSY, IDLE, SPARE, Machine
 from tradewind.core.work import CANCELLED, DELAYED, DONE, FAILED, READY, RUNNING, WAITING, Attempt, Run, Unit
+from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Amounts
 from tradewind.model.units import Duration, Money, Time
-from tradewind.model.workflow import Task
+from tradewind.model.vector import minus
+from tradewind.model.workflow import NO_CAUSES, Task
 
 _ENDED = (DONE, FAILED, CANCELLED)
 
@@ -26,7 +32,7 @@ class UnitWas(NamedTuple):
     """Places in its run of the units that it waits for."""
     state: int = WAITING
     attempt: int = 0
-    failures: int = 0
+    failures: Mapping[str, int] = NO_CAUSES
     lost: int = 0
     machine: int | None = None
     started: Time = 0
@@ -34,6 +40,12 @@ class UnitWas(NamedTuple):
     kept: Duration = 0
     running: Sequence[tuple[int, int, Time]] = ()
     """Number, machine and start of all attempts that ran, if not just the last one."""
+    memory: int | None = None
+    """What it asks for by now, if that has grown."""
+    division: Mapping[str, Any] | None = None
+    """How it is divided, if it is elastic."""
+    share: Mapping[str, Any] | None = None
+    """What it holds of an elastic unit, if it is a share."""
 
 
 class RunWas(NamedTuple):
@@ -66,6 +78,13 @@ class MachineWas(NamedTuple):
     lacking: int = 0
     sized: Time | None = None
     returned: Money = 0
+    name: str = ""
+    """The name under which it joined; empty: it was rented."""
+    type: MachineType | None = None
+    """What it joined as."""
+    tenants: tuple[str, ...] = ()
+    """Tenants that it serves, if it joined."""
+    is_spare: bool = False
 
 
 class Spent(NamedTuple):
@@ -104,10 +123,13 @@ def restore(
 
 def _restore_machine(core: Core, was: MachineWas) -> None:
     state = core.state
-    pool = state.by_name[was.tenant]
-    fleet = next(fleet for fleet in pool.fleets if fleet.kind.type.name == was.kind)
-    machine = Machine(was.number, fleet, was.acquired, was.expected)
-    machine.state = IDLE if was.is_up else BOOTING
+    pool = state.by_name.get(was.tenant) or state.all_pools[0]
+    if was.type is not None:
+        fleet = pool.fleets[state.add_kind(was.type, was.tenants).index]
+    else:
+        fleet = next(fleet for fleet in pool.fleets if fleet.kind.type.name == was.kind and not fleet.kind.type.joins)
+    machine = Machine(was.number, fleet, was.acquired, was.expected, was.name)
+    machine.state = SPARE if was.is_spare else IDLE if was.is_up else BOOTING
     machine.paid_until = was.paid_until
     if was.amounts is not None:
         machine.capacity = machine.free = machine.kind.with_amounts(was.amounts)
@@ -115,9 +137,16 @@ def _restore_machine(core: Core, was: MachineWas) -> None:
     machine.sized = machine.acquired if was.sized is None else was.sized
     machine.idle_since = state.now
     state.machines[machine.id] = machine
+    if machine.joined:
+        state.joined[machine.joined] = machine
+        machine.kind.present += 1
+        note_loose(state, machine)
+    if machine.is_spare:
+        return
     fleet.join(machine, state.now)
     pool.account.commit(machine.kind.type)
-    core.expect_renewal(machine)
+    if not machine.is_free_of_charge:
+        core.expect_renewal(machine)
 
 
 def restore_run(core: Core, was: RunWas) -> None:
@@ -128,30 +157,24 @@ def restore_run(core: Core, was: RunWas) -> None:
     run.is_open = was.is_open
     run.keeps_going = was.keeps_going
     run.is_suspended = was.is_suspended
-    units: list[Unit] = []
-    for row in was.units:
-        unfinished = [units[place] for place in row.parents if units[place].state != DONE]
-        unit = Unit(row.number, run, row.task, state.need(row.task.requirement), len(unfinished))
-        for parent in unfinished:
-            parent.adopt(unit)
-        unit.attempt = unit.last = row.attempt
-        unit.lost, unit.preempted, unit.kept, unit.started = row.lost, row.preempted, row.kept, row.started
-        unit.checkpoint = unit.checkpoint or core.policy.checkpoint
-        if row.failures:
-            unit.failures = {"error": row.failures}
-        unit.state = row.state if row.state in _ENDED else WAITING
-        units.append(unit)
-        state.units[unit.id] = unit
-    run.units = units
+    units = _restore_units(core, run, was.units)
+    run.units = run.graph = units
+    run.is_elastic = any(unit.task.elastic is not None for unit in units)
     run.left = sum(not unit.is_ended for unit in units)
     state.runs[run.id] = pool.runs[run.id] = run
     for unit, row in zip(units, was.units, strict=True):
+        if row.share is not None:
+            restore_share(unit, _division_of(state.units[row.share["of"]]), dict(row.share))
         if row.state == RUNNING:
             _restore_attempts(core, unit, row)
+            if isinstance(unit.elastic, Division) and not unit.elastic.is_over:
+                unit.state = RUNNING
+    if run.is_elastic:
+        _restore_elastic(run)
     if any(unit.state == FAILED for unit in units):
         _doom(run)
     for unit in units:
-        if unit.attempt and not unit.is_ended:
+        if (unit.attempt or unit.state == RUNNING) and not unit.is_ended:
             core.expect_expiry(unit)  # counted from the last start, for no earlier one is known any more
         if unit.state != WAITING or unit.waits:
             continue
@@ -159,9 +182,33 @@ def restore_run(core: Core, was: RunWas) -> None:
             unit.state = DELAYED
         else:
             unit.state = READY
+            if isinstance(unit.elastic, Share):
+                unit.elastic.division.queued += 1
             pool.enqueue(unit, core.policy.placer.rank(unit))
             state.newly_ready.append(unit)
             state.unsettle(pool)
+
+
+def _restore_units(core: Core, run: Run, rows: Sequence[UnitWas]) -> list[Unit]:
+    """Make the units of a run as they were, none of them running yet."""
+    state = core.state
+    units: list[Unit] = []
+    for row in rows:
+        unfinished = [units[place] for place in row.parents if units[place].state != DONE]
+        wanted = row.task.requirement if row.memory is None else row.task.requirement.with_memory(row.memory)
+        unit = Unit(row.number, run, row.task, state.need(wanted), len(unfinished))
+        for parent in unfinished:
+            parent.adopt(unit)
+        unit.attempt = unit.last = row.attempt
+        unit.lost, unit.preempted, unit.kept, unit.started = row.lost, row.preempted, row.kept, row.started
+        unit.checkpoint = unit.checkpoint or core.policy.checkpoint
+        unit.failures = row.failures
+        unit.state = row.state if row.state in _ENDED else WAITING
+        if row.division is not None:
+            restore_division(core, unit, dict(row.division))
+        units.append(unit)
+        state.units[unit.id] = unit
+    return units
 
 
 def _restore_attempts(core: Core, unit: Unit, row: UnitWas) -> None:
@@ -181,6 +228,25 @@ def _restore_attempts(core: Core, unit: Unit, row: UnitWas) -> None:
         machine.state = BUSY
 
 
+def _restore_elastic(run: Run) -> None:
+    """Let shares run on with what they hold, and drop those that are no longer needed."""
+    for unit in run.units:
+        if isinstance(unit.elastic, Division) and unit.elastic.is_over:
+            unit.waits = 0
+        elif isinstance(unit.elastic, Share):
+            restore_hold(unit)
+            if unit.state == WAITING and unit.elastic.division.is_over:
+                unit.state = CANCELLED
+                run.left -= 1
+    arrange(run)
+
+
+def _division_of(unit: Unit) -> Division:
+    if not isinstance(unit.elastic, Division):
+        raise ValueError(f"unit {unit.id} is not divided")  # noqa: TRY004  a damaged store, not a wrong argument
+    return unit.elastic
+
+
 def _doom(run: Run) -> None:
     """Something of a run has failed: nothing else is started, or nothing that waits for it if the rest goes on."""
     run.status = "failed"
@@ -188,7 +254,10 @@ def _doom(run: Run) -> None:
     run.is_stopping = not run.keeps_going
     doomed = list(run.units) if run.is_stopping else _descendants(run)
     for unit in doomed:
-        if unit.state == WAITING:
+        is_divided = isinstance(unit.elastic, Division) and not unit.elastic.is_over and not unit.is_ended
+        if isinstance(unit.elastic, Division) and is_divided:
+            unit.elastic.is_over = True
+        if unit.state == WAITING or is_divided:
             unit.state = CANCELLED
             run.left -= 1
 

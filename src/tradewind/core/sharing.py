@@ -41,7 +41,7 @@ class Claims:
 
 def claims_on(kind: Kind, pools: Sequence[Pool]) -> Claims | None:
     """Who waits for a turn on machines of a kind; None: nobody."""
-    if len(pools) < 2 or kind.type.limit > kind.held + len(pools):
+    if len(pools) < 2 or kind.type.joins or kind.type.limit > kind.held + len(pools):
         return None
     claims = Claims(kind, pools)
     return claims if claims.waiting else None

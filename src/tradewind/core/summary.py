@@ -6,7 +6,7 @@ from typing import Any
 
 from tradewind.core.metrics import Meter, RunMeter, TenantMeter
 from tradewind.core.steps import Level
-from tradewind.model.units import SECOND, Duration, Time, in_seconds, in_units
+from tradewind.model.units import SECOND, Time, in_seconds, in_units
 
 
 def summarise(meter: Meter) -> dict[str, Any]:
@@ -26,14 +26,14 @@ def summarise(meter: Meter) -> dict[str, Any]:
         "unfinished_workflows": sum(run.status == "running" for run in runs),
         "failed_workflows": sum(run.status == "failed" for run in runs),
         "refused_workflows": len(meter.refused),
-        "makespan_s": in_seconds(end - meter.begin),
+        "makespan_s": in_seconds(end - meter.begin) if _have_ended(runs) and _is_any_done(runs) else None,
         "cost_total": in_units(sum(t.charged - t.refunded for t in meter.tenants)),
         "cost_per_interval": _money(together),
         "intervals_over_budget": sum(
             _over_budget(t, meter.begin, row) for t, row in zip(meter.tenants, intervals, strict=True)
         ),
         "slowdown": _slowdown(runs),
-        "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
+        "waiting_s": {"mean": _mean_waiting(runs)},
         "elasticity": {key: fmean(row[key] for row in elasticity) for key in ("a_u", "a_o", "t_u", "t_o")},
         "busy_share": _share(meter, [level for t in meter.tenants for level in t.busy]),
         "allocated_share": _share(meter, [level for t in meter.tenants for level in t.allocated]),
@@ -61,7 +61,7 @@ def _tenant(meter: Meter, index: int, tenant: TenantMeter, elasticity: dict[str,
         "cost_per_interval": _money(intervals),
         "intervals_over_budget": _over_budget(tenant, meter.begin, intervals),
         "slowdown": _slowdown(runs),
-        "waiting_s": {"mean": _mean_seconds([run.waiting for run in runs])},
+        "waiting_s": {"mean": _mean_waiting(runs)},
         "elasticity": elasticity,
         "busy_share": _share(meter, tenant.busy),
         "allocated_share": _share(meter, tenant.allocated),
@@ -78,13 +78,22 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def _slowdown(runs: Sequence[RunMeter]) -> dict[str, float]:
-    values = sorted(run.slowdown for run in runs if run.status == "done")
-    return {
-        "mean": fmean(values) if values else 0.0,
-        "median": percentile(values, 0.5),
-        "p95": percentile(values, 0.95),
-    }
+def _have_ended(runs: Sequence[RunMeter]) -> bool:
+    """Whether there are runs, and none that is still under way: only then do times of all of them mean anything."""
+    return bool(runs) and all(run.ended is not None for run in runs)
+
+
+def _is_any_done(runs: Sequence[RunMeter]) -> bool:
+    """Whether any run ended well; one that fails early would otherwise look fast."""
+    return any(run.status == "done" for run in runs)
+
+
+def _slowdown(runs: Sequence[RunMeter]) -> dict[str, float | None]:
+    """Of runs that ended well; None where there are none, or where some never ended."""
+    values = sorted(run.slowdown for run in runs if run.status == "done") if _have_ended(runs) else []
+    if not values:
+        return dict.fromkeys(("mean", "median", "p95"))
+    return {"mean": fmean(values), "median": percentile(values, 0.5), "p95": percentile(values, 0.95)}
 
 
 def _money(intervals: Sequence[int]) -> dict[str, float]:
@@ -100,8 +109,8 @@ def _over_budget(tenant: TenantMeter, begin: Time, intervals: Sequence[int]) -> 
     return sum(budget is not None and spent > budget for spent, budget in zip(intervals, budgets, strict=True))
 
 
-def _mean_seconds(durations: Sequence[Duration]) -> float:
-    return fmean(durations) / SECOND if durations else 0.0
+def _mean_waiting(runs: Sequence[RunMeter]) -> float | None:
+    return fmean(run.waiting for run in runs) / SECOND if _have_ended(runs) else None
 
 
 def _share(meter: Meter, levels: Sequence[Level]) -> float:

@@ -33,10 +33,11 @@ class UnitStep(IntEnum):
     CANCEL = 7
     HOLD = 8
     PREEMPT = 9
+    REDUCE = 10
 
 
 class MachineState(IntEnum):
-    """Where a machine stands."""
+    """Where a machine stands; one that joined is `SPARE` while no tenant uses or pays for it."""
 
     BOOTING = 0
     IDLE = 1
@@ -44,6 +45,7 @@ class MachineState(IntEnum):
     RELEASED = 3
     LOST = 4
     DRAINING = 5
+    SPARE = 6
 
 
 class MachineStep(IntEnum):
@@ -55,6 +57,8 @@ class MachineStep(IntEnum):
     RELEASE = 3
     LOSE = 4
     DRAIN = 5
+    SET_ASIDE = 6
+    TAKE_UP = 7
 
 
 UNIT_TABLE: Mapping[tuple[UnitState, UnitStep], UnitState] = {
@@ -68,6 +72,7 @@ UNIT_TABLE: Mapping[tuple[UnitState, UnitStep], UnitState] = {
     (UnitState.RUNNING, UnitStep.RETRY): UnitState.DELAYED,
     (UnitState.RUNNING, UnitStep.LOSE): UnitState.READY,
     (UnitState.RUNNING, UnitStep.PREEMPT): UnitState.READY,
+    (UnitState.RUNNING, UnitStep.REDUCE): UnitState.READY,
     (UnitState.RUNNING, UnitStep.FAIL): UnitState.FAILED,
     (UnitState.RUNNING, UnitStep.CANCEL): UnitState.CANCELLED,
     (UnitState.DELAYED, UnitStep.RESUME): UnitState.READY,
@@ -88,6 +93,10 @@ MACHINE_TABLE: Mapping[tuple[MachineState, MachineStep], MachineState] = {
     (MachineState.BUSY, MachineStep.DRAIN): MachineState.DRAINING,
     (MachineState.DRAINING, MachineStep.RELEASE): MachineState.RELEASED,
     (MachineState.DRAINING, MachineStep.LOSE): MachineState.LOST,
+    (MachineState.IDLE, MachineStep.SET_ASIDE): MachineState.SPARE,
+    (MachineState.SPARE, MachineStep.TAKE_UP): MachineState.IDLE,
+    (MachineState.SPARE, MachineStep.RELEASE): MachineState.RELEASED,
+    (MachineState.SPARE, MachineStep.LOSE): MachineState.LOST,
 }
 
 ILLEGAL = 255

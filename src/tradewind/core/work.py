@@ -10,10 +10,15 @@ from tradewind.model.units import Duration, Time
 from tradewind.model.workflow import NO_CAUSES, Task, Workflow
 
 if TYPE_CHECKING:
+    from tradewind.core.elastic.division import Division, Share
     from tradewind.core.machines import Kind, Machine
+    from tradewind.core.outline import Expected
     from tradewind.core.pool import Pool
 
 WAITING, READY, RUNNING, DELAYED, DONE, FAILED, CANCELLED = map(int, UnitState)
+ID_BITS = 40
+"""Numbers of units and machines stay below this many bits, so that a rank or a time fits above them in one key."""
+ID_MASK = (1 << ID_BITS) - 1
 IS_ENDED = tuple(state >= UnitState.DONE for state in UnitState)
 
 
@@ -31,13 +36,21 @@ class Need:
         self.kinds = kinds
         self.top_speed = max((kind.type.speed for kind in kinds), default=1.0)
 
+    def add(self, kind: "Kind") -> None:
+        """Machines of another kind can meet it, too."""
+        self.kinds = (*self.kinds, kind)
+        self.top_speed = max(each.type.speed for each in self.kinds)
+
 
 class Run:
     """A submitted workflow on its way."""
 
     __slots__ = (
         "deadline",
+        "expected",
+        "graph",
         "id",
+        "is_elastic",
         "is_open",
         "is_stopping",
         "is_suspended",
@@ -62,9 +75,15 @@ class Run:
         self.predicted: Time | None = None
         """When it was last thought to end, by a policy that foresees that."""
         self.units: Sequence[Unit] = ()
+        self.graph: Sequence[Unit] = ()
+        """The same, with what is expected to come, in topological order."""
+        self.expected: Expected | None = None
+        """What is expected and has not come; None: nothing is."""
         self.left = 0
         self.is_open = False
         """Whether it may still grow."""
+        self.is_elastic = False
+        """Whether it has elastic units."""
         self.status = "done"
         """What it will end as, as things stand: `done`, `failed` or `cancelled`."""
         self.keeps_going = False
@@ -73,6 +92,11 @@ class Run:
         """Whether nothing of it is started any more."""
         self.is_suspended = False
         """Whether nothing of it is started for now."""
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether something was expected by now that has not come."""
+        return self.expected is not None and bool(self.expected.due)
 
 
 class Attempt(NamedTuple):
@@ -95,6 +119,7 @@ class Unit:
         "checkpoint",
         "children",
         "copies",
+        "elastic",
         "failures",
         "id",
         "kept",
@@ -136,6 +161,8 @@ class Unit:
         """Work that checkpoints have saved, as on a machine of speed 1."""
         self.machine: Machine | None = None
         self.started: Time = 0
+        self.elastic: Division | Share | None = None
+        """How it is divided, or which share of an elastic unit it is."""
         self.key = 0
         self.queued = False
         """Whether an entry with its present key is in a queue of its pool."""
@@ -144,6 +171,17 @@ class Unit:
     def kinds(self) -> "tuple[Kind, ...]":
         """Those whose machines can run it."""
         return self.need.kinds
+
+    @property
+    def division(self) -> "Division | None":
+        """How it is divided, or how the elastic unit is of which it is a share."""
+        found = self.elastic
+        return None if found is None else found.division
+
+    @property
+    def rank(self) -> int:
+        """What the placer ranked it by when it became ready."""
+        return self.key >> ID_BITS
 
     @property
     def is_ready(self) -> bool:
@@ -222,11 +260,13 @@ def ideal_makespan(workflow: Workflow, needs: "Sequence[Need]") -> Duration:
     longest = 0
     for task, need, parents in zip(workflow.tasks, needs, workflow.parents, strict=True):
         if task.runtimes:
-            end = min(declared(task, kind.type) for kind in need.kinds)
+            end = min((declared(task, kind.type) for kind in need.kinds), default=task.runtime or 0)
         else:
             end = task.runtime or 0
             if need.top_speed != 1:
                 end = round(end / need.top_speed)
+        if task.elastic is not None:
+            end //= min(task.elastic.maximum, task.elastic.iterations)
         if parents:
             end += max(map(ends.__getitem__, parents))
         ends.append(end)

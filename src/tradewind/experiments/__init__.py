@@ -1,1 +1,1 @@
-"""The papers' experiments, run again: one package for each paper, and what they share."""
+"""Reproductions of the papers' experiments: one package per paper, and the code they share."""

@@ -1,10 +1,10 @@
-"""What a paper claims, what we find, and whether the claim holds here; the same for every paper.
+"""Claims of a paper, our results and the verdicts, in one form for every paper.
 
-A claim that does not hold is a finding, not an error: `reproduce` reports it and says why in one line.
+A claim that does not hold is a finding, not an error: `reproduce` reports it and gives the reason in one line.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +14,38 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+_TOO_SMALL = "Too little was run to tell."
 _ROOM = 110
-"""Columns that the table needs to be readable."""
+"""Table columns needed to be readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim of a paper beside our own figure."""
+    """One claim of a paper and our result for it."""
 
     id: str
     claim: str
     paper: str
     """The paper's figure, in a few words."""
     ours: str
-    holds: bool
+    holds: bool | None
+    """None: not judged, because too little was run."""
     note: str = ""
-    """Where ours differs, why, in a line."""
+    """Reason for a difference, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a reproduction has to say; plain data."""
+    """Everything a reproduction reports, as plain data."""
 
     paper: str
     seed: int
     claims: Sequence[Claim]
     notes: Sequence[str] = ()
-    """What goes beyond the paper's claims, or was left out, a sentence or two each."""
+    """Findings beyond the paper's claims and omissions, a sentence or two each."""
 
     def plain(self) -> dict[str, Any]:
-        """The report as it is written to files."""
+        """Return the report as written to files."""
         return {
             "paper": self.paper,
             "seed": self.seed,
@@ -59,20 +61,29 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print the claims, as a table where there is room for one, and the notes below."""
+    """Print the claims, as a table if it fits, followed by the notes."""
     if console.width >= _ROOM:
         console.print(claims_table(report.claims))
     else:
         for claim in report.claims:
             console.print(_paragraph(claim))
-    held = sum(claim.holds for claim in report.claims)
-    console.print(Text(f"{held} of {len(report.claims)} claims hold here.", style="bold"))
+    judged = [claim for claim in report.claims if claim.holds is not None]
+    console.print(Text(f"{sum(map(_holds, judged))} of {len(judged)} claims hold.", style="bold"))
+    if left := [claim.id for claim in report.claims if claim.holds is None]:
+        console.print(
+            Text(f"Not judged with --quick: {', '.join(left)}; run without --quick to judge them.", style="bold")
+        )
     for note in report.notes:
         console.print(Text(f"\n{note}"))
 
 
+def not_judged(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
+    """Return the claims, without verdicts on those that a quick run is too small to judge."""
+    return [replace(claim, holds=None, note=_TOO_SMALL) if claim.id in ids else claim for claim in claims]
+
+
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """Claims side by side with our figures."""
+    """Return a table of claims and our results."""
     table = Table(box=box.SIMPLE, show_lines=True, pad_edge=False)
     table.add_column("#")
     table.add_column("claim", ratio=5)
@@ -86,12 +97,18 @@ def claims_table(claims: Sequence[Claim]) -> Table:
     return table
 
 
+def _holds(claim: Claim) -> bool:
+    return claim.holds is True
+
+
 def _verdict(claim: Claim) -> Text:
+    if claim.holds is None:
+        return Text("not judged with --quick", style="dim")
     return Text("yes", style="green") if claim.holds else Text("no", style="bold red")
 
 
 def _paragraph(claim: Claim) -> Text:
-    """A claim in lines, for narrow screens."""
+    """Return a claim as lines of text, for narrow screens."""
     lines = [f"{claim.id}. {claim.claim}", f"   paper: {claim.paper}", f"   ours:  {claim.ours}", "   holds: "]
     note = f"\n   {claim.note}" if claim.note else ""
     return Text("\n".join(lines)).append_text(_verdict(claim)).append(f"{note}\n")

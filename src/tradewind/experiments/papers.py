@@ -1,4 +1,4 @@
-"""The papers whose experiments can be run again, by the name of their system."""
+"""The papers whose experiments can be reproduced, by the name of their system."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -21,4 +21,4 @@ PAPERS: Mapping[str, Callable[[Request], Reproduction]] = MappingProxyType(
 )
 
 LIVE = frozenset({"steep", "tascaas"})
-"""Those with experiments that are run for real, too."""
+"""Papers with experiments that also run with real processes."""

@@ -1,8 +1,7 @@
-"""Independent jobs over all processors, which stop cleanly when we do.
+"""Run independent jobs on all processors, and stop them cleanly.
 
-Workers are started afresh (`spawn`), so that they behave alike on every platform. They ignore Ctrl-C, which reaches
-the whole group on a terminal, from their first moment, and leave it to us; and they end when we are gone, however that
-came about.
+Workers are started with `spawn`, so that they behave the same on every platform. They ignore Ctrl-C, which a terminal
+sends to the whole process group: the parent handles it. They exit when the parent is gone, for whatever reason.
 """
 
 import os
@@ -21,7 +20,7 @@ Found = TypeVar("Found")
 def run_jobs(
     work: Callable[[Job], Found], jobs: Sequence[Job], workers: int = 0
 ) -> Generator[tuple[Job, Found], None, None]:
-    """Each job with its result, as they come in; with one worker, here and in order."""
+    """Yield each job with its result, in order of completion; with one worker, in this process and in order."""
     workers = min(workers or processors(), len(jobs))
     if workers <= 1:
         for job in jobs:
@@ -33,12 +32,12 @@ def run_jobs(
             waiting: dict[Future[Found], Job] = {executor.submit(work, job): job for job in jobs}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
-    finally:  # also on an error, on Ctrl-C, and when nobody wants the rest
+    finally:  # also on an error, on Ctrl-C, and when the caller stops early
         executor.shutdown(wait=True, cancel_futures=True)
 
 
 def processors() -> int:
-    """How many processors we may use."""
+    """Return the number of processors available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -46,7 +45,7 @@ def processors() -> int:
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """What is started meanwhile inherits that Ctrl-C does not reach it; we hear of it a little later."""
+    """Make processes started in this block ignore Ctrl-C; the parent receives it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -58,7 +57,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Set up a worker."""
+    """Set up a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""What is asked of the reproduction of a paper; the same for every paper."""
+"""The request for a reproduction and its result, the same for every paper."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,42 +10,42 @@ from tradewind.experiments.claims import Report
 from tradewind.pictures.canvas import load_matplotlib
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with how many steps are done, how many there are, and what was done last."""
+"""Called with the number of steps done, their total, and the last step."""
 Step: TypeAlias = Callable[[str], None]
-"""Called with what has just been done."""
+"""Called with the step that was just completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How much to run, from which seed, and where pictures go."""
+    """How much to run, from which seed, and where to write figures."""
 
     out: Path
     seed: int = 0
     is_quick: bool = False
     progress: Progress = lambda _done, _total, _label: None
     workers: int = 0
-    """How many processes; 0: as many as there are processors."""
+    """Number of processes; 0: one per processor."""
     is_simulated: bool = True
-    """Whether what is simulated is run."""
+    """Whether to run the simulations."""
     is_live: bool = True
-    """Whether what is done by real processes is run, where a paper has such."""
+    """Whether to run with real processes, if the paper has such experiments."""
 
     def steps(self, total: int) -> Step:
-        """What tells the progress of so many steps, one call after each."""
+        """Return a callback that reports progress over a total number of steps."""
         done = count(1)
         return lambda label: self.progress(next(done), total, label)
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What came of it."""
+    """The result of a reproduction."""
 
     report: Report
     pictures: tuple[Path, ...]
 
 
 def drawn(draw: Callable[[], list[Path]], remarks: list[str]) -> list[Path]:
-    """The figures of a study; without matplotlib none, and a remark that says so."""
+    """Draw the figures of a study; without matplotlib, draw none and add a remark."""
     try:
         load_matplotlib()
     except ValueError as error:

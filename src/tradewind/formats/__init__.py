@@ -1,4 +1,4 @@
-"""Files that Tradewind reads and writes: native YAML and JSON, WfFormat and DAX."""
+"""Read and write files: native YAML and JSON, WfFormat, DAX and Steep workflows."""
 
 from tradewind.formats.errors import FormatError, FormatErrors
 from tradewind.formats.feasible import check_feasible

@@ -1,4 +1,4 @@
-"""Pydantic's findings in our words: the place as it stands in the file, a reason, and a remedy where there is one."""
+"""Translate Pydantic's validation errors into our own: the place in the file, a reason and, if possible, a fix."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -19,12 +19,13 @@ _PARTS: Mapping[str, type[BaseModel]] = {
     "billing": parts.BillingPart,
     "boot": parts.BootPart,
     "tenants": parts.TenantPart,
+    "joins": parts.JoinsPart,
     "workload": parts.GivenPart,
     "faults": parts.FaultsPart,
     "noise": parts.NoisePart,
     "estimates": parts.EstimatesPart,
 }
-"""Which part stands below which field: where an unknown field is, this tells the ones it may have been meant for."""
+"""The model below each field, used to suggest known names for an unknown field."""
 
 _WANTED = {
     "string_type": "text",
@@ -48,7 +49,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def check(kind: type[Document], tree: Tree, below: Mapping[str, type[BaseModel]] = _PARTS) -> Document:
-    """The document that a tree holds, or all that is wrong with it; `below` tells what stands below which field."""
+    """Validate a tree as a document, or raise all its problems; `below` maps fields to the models below them."""
     problems = tree.problems()
     try:
         return kind.model_validate(tree.data)
@@ -96,7 +97,7 @@ def _complain(
 
 
 def _part_at(kind: type[BaseModel], place: Place, below: Mapping[str, type[BaseModel]]) -> type[BaseModel]:
-    """The part of a document that stands at a place."""
+    """Return the model of the part of a document at a place."""
     return next((below[step] for step in reversed(place) if isinstance(step, str) and step in below), kind)
 
 
@@ -105,7 +106,7 @@ def _number(value: float) -> str:
 
 
 def told(value: Any) -> str:
-    """A value as an error tells it: itself where it is small, otherwise its kind."""
+    """Format a value for an error: the value itself if it is small, otherwise its kind."""
     if isinstance(value, str):
         return quoted(value)
     if value is None or isinstance(value, dict | list):

@@ -1,12 +1,11 @@
-"""Pegasus DAX, versions 2 and 3: the XML in which the well-known synthetic workflows come.
+"""Pegasus DAX, versions 2 and 3: the XML format of the well-known synthetic workflows.
 
-Read with expat directly, which knows the line of every element, fetches nothing and is told to refuse entities.
+We use expat directly: it reports the line of every element, fetches nothing, and lets us reject entities.
 
-- Names of files are not unique: several tasks may write a file of one name. The writer of an input is looked for among
-  the parents of its reader. Where several parents wrote it, the reader reads all of them, as Montage's `mConcatFit`
-  does; where one did, its statement of the size is the one that counts.
-- Negative run times and sizes (they exist in files in wide use) are refused, or taken for zero where we are asked
-  to be lenient.
+- File names are not unique: several tasks may write a file of the same name. The writer of an input is looked up among
+  the parents of its reader. If several parents wrote it, the reader reads all of them, as Montage's `mConcatFit` does;
+  if one did, the size it states is used.
+- Negative run times and sizes occur in widely used files. They are rejected, or read as zero in lenient mode.
 - A run time of exactly 0 becomes one millisecond, as in WfFormat.
 - The generator calls every workflow `test`; such a workflow takes the name of its file.
 """
@@ -32,7 +31,7 @@ _NAMELESS = ("", "test")
 
 
 def workflow_from_dax(source: Source, *, lenient: bool = False) -> tuple[Workflow, Mapping[str, int]]:
-    """The workflow that a DAX file holds, and the line of each task; `lenient` takes negative numbers for zero."""
+    """Return the workflow in a DAX file and the line of each task; `lenient` reads negative numbers as zero."""
     reader = _Reader(source.file, Problems(source.file), lenient)
     reader.read(source.text)
     parents = reader.parents()
@@ -67,7 +66,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Reader:
-    """Follows the elements of a DAX file."""
+    """An expat handler that collects the jobs of a DAX file."""
 
     file: str
     problems: Problems
@@ -80,7 +79,7 @@ class _Reader:
     job: _Job | None = None
     child: str = ""
     text: list[str] | None = None
-    """Where characters go that matter: those of an argument or of a run time."""
+    """Where to collect the text of an argument or a run time; other text is ignored."""
     _parser: expat.XMLParserType = field(default_factory=lambda: expat.ParserCreate("utf-8"))
 
     def read(self, text: str) -> None:
@@ -91,13 +90,13 @@ class _Reader:
         parser.EntityDeclHandler = self._refuse_entity
         parser.buffer_text = True
         try:
-            parser.Parse(text.encode(), True)  # noqa: FBT003  this is all of it; expat takes no keyword
+            parser.Parse(text.encode(), True)  # noqa: FBT003  this is the whole text; expat takes no keyword
         except expat.ExpatError as error:
             reason = f"not XML: {expat.errors.messages.get(error.code, str(error))}"
             raise FormatError(self.file, reason, line=error.lineno) from None
 
     def parents(self) -> dict[str, list[str]]:
-        """For each task the tasks it waits for."""
+        """Return the parents of each task."""
         parents: dict[str, list[str]] = defaultdict(list)
         for child, parent, line in self.edges:
             for identity in (child, parent):
@@ -109,7 +108,7 @@ class _Reader:
         return parents
 
     def settle_sizes(self, parents: Mapping[str, list[str]]) -> None:
-        """Give each input the sizes that the writers among the parents state for it."""
+        """Give each input the sizes that its writers among the parents state."""
         for job in self.jobs.values():
             written: dict[str, list[File]] = defaultdict(list)
             for parent in dict.fromkeys(parents.get(job.identity, ())):
@@ -125,7 +124,7 @@ class _Reader:
             raise self._error(f"elements are nested more than {DEEPEST} deep")
         if self.depth == 1:
             if tag != "adag":
-                raise self._error(f"the first element is {quoted(tag)}, where a DAX has 'adag'")
+                raise self._error(f"the first element is {quoted(tag)}, expected 'adag'")
             self.name = attributes.get("name", "").strip()
             if self.name and (fault := fault_of_name(self.name)):
                 raise self._error(fault)
@@ -146,7 +145,7 @@ class _Reader:
             case "file" | "filename" if self.text is not None:
                 self.text.append(attributes.get("name", attributes.get("file", "")))
             case "dax" | "dag":
-                raise self._error(f"the element {quoted(tag)} holds another workflow, which is not supported")
+                raise self._error(f"the element {quoted(tag)} contains another workflow, which is not supported")
 
     def _end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2]
@@ -209,7 +208,7 @@ class _Reader:
         return round(self._number(identity, "runtime", text, most=_MOST // SECOND) * SECOND) or BRIEFEST
 
     def _number(self, identity: str, key: str, text: str, *, most: int = _MOST) -> float:
-        """A number that is not negative, or zero and a problem."""
+        """Parse a number that must not be negative; on a problem, record it and return zero."""
         fault = remedy = ""
         try:
             value = float(text)
@@ -218,7 +217,7 @@ class _Reader:
         if not isfinite(value) or abs(value) > most:
             value, fault = 0.0, "is too large"
         if value < 0 and not self.lenient:
-            fault, remedy = "is negative", "--lenient takes it for zero"
+            fault, remedy = "is negative", "--lenient reads it as zero"
         if fault:
             self.problems.add((identity, key), f"{quoted(text)} {fault}", remedy, line=self._line)
         return max(value, 0.0)

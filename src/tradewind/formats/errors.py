@@ -1,7 +1,7 @@
-"""What is wrong with a file: where, why, and what to do about it.
+"""Errors in files: the place, the reason, and how to fix it.
 
-A reader adds every problem it finds to `Problems` and settles them at the end, so that a user who made five slips
-sees five lines and not the first one five times.
+A reader adds every problem it finds to `Problems` and raises them together at the end, so that a user sees all of them
+in one go instead of one per attempt.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,13 +15,13 @@ Place: TypeAlias = tuple[str | int, ...]
 """Keys and positions that lead from the top of a document to a value."""
 
 Locate: TypeAlias = Callable[[Sequence[Place]], Sequence[int | None]]
-"""Finds the line of each place; asked only when there is a problem, for finding lines is slow in large files."""
+"""Finds the line of each place; called only if there is a problem, because it is slow in large files."""
 
 SHOWN = 20
-"""How many problems are told; the others are counted."""
+"""Maximum number of problems shown; the rest are counted."""
 
 _COMPARED = 2_000
-"""How many names a misspelt one is compared with, for each comparison costs some 10 µs."""
+"""Maximum number of names compared with a misspelt one; each comparison costs about 10 µs."""
 
 
 class FormatError(TradewindError):
@@ -41,16 +41,16 @@ class FormatError(TradewindError):
         return ": ".join(part for part in (spot, self.place, told) if part)
 
 
-class FormatErrors(FormatError):  # noqa: N818  there are several
-    """Several problems of one file; it stands for the first of them where only one is asked for."""
+class FormatErrors(FormatError):  # noqa: N818  it stands for several errors
+    """Several problems of one file; acts as the first of them where a single error is expected."""
 
     def __init__(self, problems: Sequence[FormatError], count: int) -> None:
         first = problems[0]
         super().__init__(first.file, first.reason, line=first.line, place=first.place, remedy=first.remedy)
         self.problems = tuple(problems)
-        """The first of them, at most `SHOWN`."""
+        """The first problems, at most `SHOWN`."""
         self.count = count
-        """How many there are."""
+        """The total number of problems."""
 
     def __str__(self) -> str:
         told = [str(problem) for problem in self.problems]
@@ -60,7 +60,7 @@ class FormatErrors(FormatError):  # noqa: N818  there are several
 
 
 def nowhere(places: Sequence[Place]) -> list[int | None]:
-    """Locate nothing: for data that came from no file."""
+    """Locate nothing, for data that did not come from a file."""
     return [None] * len(places)
 
 
@@ -75,7 +75,7 @@ class _Problem:
 
 @dataclass(slots=True)
 class Problems:
-    """Problems found in one file, in the order in which they were found."""
+    """The problems found in one file, in order."""
 
     file: str
     locate: Locate = nowhere
@@ -84,19 +84,19 @@ class Problems:
 
     @property
     def full(self) -> bool:
-        """Whether further problems are only counted, so that nobody need think of a remedy."""
+        """Return whether further problems are only counted, so that computing a fix for them is pointless."""
         return len(self._kept) >= SHOWN
 
     def add(
         self, place: Place, reason: str, remedy: str = "", *, line: int | None = None, at: Place | None = None
     ) -> None:
-        """Note a problem; where its line is not given, that of `at` or else of the place is looked up in the end."""
+        """Add a problem; if no line is given, the line of `at` or of the place is looked up at the end."""
         self.count += 1
         if not self.full:
             self._kept.append(_Problem(place, reason, remedy, line, place if at is None else at))
 
     def settle(self) -> None:
-        """Raise what was found, if anything was."""
+        """Raise the problems found, if any."""
         if not self._kept:
             return
         unknown = [problem.at for problem in self._kept if problem.line is None]
@@ -115,7 +115,7 @@ class Problems:
 
 
 def show(place: Place) -> str:
-    """A place as people write it: `tasks.align.needs[2]`."""
+    """Format a place: `tasks.align.needs[2]`."""
     text = ""
     for part in place:
         if isinstance(part, int):
@@ -126,18 +126,18 @@ def show(place: Place) -> str:
 
 
 def short(text: str, most: int = 60) -> str:
-    """Text on one line, cut where it is too long to show."""
+    """Return text on one line, truncated if it is too long."""
     flat = "".join(c if c.isprintable() else "�" for c in text[: most + 1])
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
 def quoted(text: str) -> str:
-    """Text in quotes, cut where it is too long to show."""
+    """Return text in quotes, truncated if it is too long."""
     return f"'{short(text)}'"
 
 
 def did_you_mean(name: str, known: Iterable[str] | Mapping[str, object]) -> str:
-    """Ask back with the nearest known name, or nothing where none is near."""
+    """Suggest the nearest known name; return nothing if none is close."""
     near = [other for other, _ in zip(known, range(_COMPARED), strict=False)]
     matches = get_close_matches(name[:100], near, n=1, cutoff=0.6)
     return f"did you mean {quoted(matches[0])}?" if matches else ""

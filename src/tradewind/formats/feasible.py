@@ -1,4 +1,4 @@
-"""Whether any machine type could ever run a task or a step."""
+"""Check whether some machine type can run each task or step."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
@@ -20,7 +20,7 @@ def check_feasible(
     line_of: Callable[[str], int | None] = lambda _: None,
     only_certain: bool = False,
 ) -> None:
-    """Refuse work of which no machine type can run a part; with `only_certain` a program only if that part must run."""
+    """Reject work if no machine type can run part of it; with `only_certain`, only if that part cannot be skipped."""
     problems = Problems(file or work.name)
     found = _tasks(work, machines) if isinstance(work, Workflow) else _steps(work, machines, only_certain=only_certain)
     for what, id, requirement in found:
@@ -28,12 +28,24 @@ def check_feasible(
     problems.settle()
 
 
+def check_runnable(work: Workflow | Program, *, file: str, line_of: Callable[[str], int | None]) -> None:
+    """Reject tasks that can only be simulated."""
+    problems = Problems(file)
+    for task in work.tasks if isinstance(work, Workflow) else ():
+        if task.elastic is not None:
+            remedy = "write it as a `divisible` step of a program, which defines what each share runs"
+            problems.add(
+                (), f"task {quoted(task.id)} is divisible and can only be simulated; {remedy}", line=line_of(task.id)
+            )
+    problems.settle()
+
+
 _Found: TypeAlias = Iterator[tuple[str, str, Requirement]]
-"""What it is in words, under which id it stands in its file, and what it asks for in vain."""
+"""A description, the id in the file, and the requirement that no machine type meets."""
 
 
 def _tasks(workflow: Workflow, machines: Sequence[MachineType]) -> _Found:
-    """The first task of each requirement that nobody meets."""
+    """Yield the first task of each requirement that no machine type meets."""
     told: set[Requirement] = set()
     for task in workflow.tasks:
         if task.requirement not in told:
@@ -49,7 +61,7 @@ def _steps(program: Program, machines: Sequence[MachineType], *, only_certain: b
 
 
 def _lacking(requirement: Requirement, machines: Sequence[MachineType]) -> str:
-    """What is asked for in vain, and what there is instead."""
+    """Describe what is missing, and what is available instead."""
     offered = frozenset[str]().union(*(kind.capabilities for kind in machines))
     missing = sorted(requirement.capabilities - offered)
     if missing:

@@ -1,7 +1,7 @@
-"""The kinds of values that native files hold, each with the words by which an editor explains it.
+"""Field types of native files, with the descriptions that editors show.
 
-Numbers are strict: `true` is no number, `"3"` is no count and `.nan` is no price. Durations, sizes and money take a
-number or text with a unit, and become whole microseconds, bytes and micro-units.
+Numbers are strict: `true` is not a number, `"3"` is not a count and `.nan` is not a price. Durations, sizes and money
+accept a number or text with a unit, and become integers: microseconds, bytes and micro-units.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from tradewind.model.action import SHELLS, shell_name
 from tradewind.model.units import HOUR, MINUTE, SECOND, parse_duration, parse_money, parse_price, parse_size
 
 LARGEST_COUNT = 10**15
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 def fault_of_name(text: str) -> str:
-    """Why text cannot be a name, or nothing."""
+    """Return why text cannot be a name, or nothing."""
     if text.isprintable() and 0 < len(text) <= LONGEST_NAME and not text.isspace():
         return ""
     if not text.strip():
@@ -36,25 +37,25 @@ def fault_of_name(text: str) -> str:
     if len(text) > LONGEST_NAME:
         return f"a name must not be longer than {LONGEST_NAME} characters"
     if _CONTROL.search(text):
-        return "a name must not hold line breaks or control characters"
+        return "a name must not contain line breaks or control characters"
     return ""
 
 
 def fault_of_text(text: str) -> str:
-    """Why text cannot be a command, or nothing."""
+    """Return why text cannot be a command, or nothing."""
     if len(text) > LONGEST_TEXT:
         return f"must not be longer than {LONGEST_TEXT:,} characters"
     if _NOT_IN_TEXT.search(text):
-        return "must not hold control characters"
+        return "must not contain control characters"
     return ""
 
 
 def read_with(parse: Callable[[str | float], T], wanted: str) -> Callable[[Any], T]:
-    """Turn a parser of `units` into a check for a field."""
+    """Turn a parser of `units` into a field validator."""
 
     def check(value: Any) -> T:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"must be {wanted}")  # noqa: TRY004  Pydantic tells no other
+            raise ValueError(f"must be {wanted}")  # noqa: TRY004  Pydantic reports only ValueError
         try:
             return parse(value)
         except ArithmeticError:
@@ -75,9 +76,16 @@ def _text(text: str) -> str:
     return text
 
 
+def _shell(text: str) -> str:
+    if shell_name(_text(text)) not in SHELLS:
+        known = ", ".join(sorted(SHELLS))
+        raise ValueError(f"{text!r} is not a shell; use one of {known}, optionally with options, such as bash -e")
+    return text
+
+
 def _positive(value: int) -> int:
     if value <= 0:
-        raise ValueError("must be more than zero")
+        raise ValueError("must be greater than zero")
     return value
 
 
@@ -88,7 +96,7 @@ def _period(value: str | float) -> int:
 
 
 def _size(value: str | float) -> int:
-    if isinstance(value, int) and 0 <= value <= LARGEST_SIZE:  # as in most files of many tasks
+    if isinstance(value, int) and 0 <= value <= LARGEST_SIZE:  # fast path: the usual case in files with many tasks
         return value
     return parse_size(value)
 
@@ -102,8 +110,16 @@ def _price(value: str | float) -> str:
     return str(Decimal(str(value))) if isinstance(value, int | float) else value
 
 
-def _described(types: list[str], description: str, examples: list[Any]) -> WithJsonSchema:
-    return WithJsonSchema({"type": types, "description": description, "examples": examples})
+DURATION = "x-duration"
+"""Marks durations in a JSON Schema."""
+
+
+def _described(types: list[str], description: str, examples: list[Any], **more: Any) -> WithJsonSchema:
+    return WithJsonSchema({"type": types, "description": description, "examples": examples, **more})
+
+
+def _length(description: str, examples: list[Any]) -> WithJsonSchema:
+    return _described(["number", "string"], description, examples, **{DURATION: True})
 
 
 _DURATION = read_with(parse_duration, "a duration such as 90, 90s or 1h30m")
@@ -115,6 +131,7 @@ Name: TypeAlias = Annotated[
     AfterValidator(_name),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}),
 ]
+ShellField: TypeAlias = Annotated[str, AfterValidator(_shell), WithJsonSchema({"type": "string"})]
 Text: TypeAlias = Annotated[str, AfterValidator(_text), WithJsonSchema({"type": "string"})]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
@@ -125,38 +142,38 @@ Deviation: TypeAlias = Annotated[float, Field(ge=0, le=100)]
 DurationField: TypeAlias = Annotated[
     int,
     BeforeValidator(_DURATION),
-    _described(["number", "string"], "A duration; a bare number is seconds.", [90, "90s", "1.5h", "1h30m"]),
+    _length("Duration; a bare number means seconds.", [90, "90s", "1.5h", "1h30m"]),
 ]
 PositiveDuration: TypeAlias = Annotated[
     int,
     AfterValidator(_positive),
     BeforeValidator(_DURATION),
-    _described(["number", "string"], "A duration above zero; a bare number is seconds.", [60, "1m", "1h"]),
+    _length("Duration greater than zero; a bare number means seconds.", [60, "1m", "1h"]),
 ]
 PeriodField: TypeAlias = Annotated[
     int,
     AfterValidator(_positive),
     BeforeValidator(read_with(_period, "hour, minute, second or a duration such as 10m")),
-    _described(["number", "string"], "`hour`, `minute`, `second` or a duration.", ["hour", "minute", "10m"]),
+    _length("`hour`, `minute`, `second` or a duration.", ["hour", "minute", "10m"]),
 ]
 SizeField: TypeAlias = Annotated[
     int,
     BeforeValidator(_SIZE),
-    _described(["number", "string"], "A number of bytes.", [4096, "1.5GB", "512MiB"]),
+    _described(["number", "string"], "Number of bytes.", [4096, "1.5GB", "512MiB"]),
 ]
 AmountField: TypeAlias = Annotated[
     int,
     Field(ge=0, le=LARGEST_SIZE),
     BeforeValidator(_amount),
-    _described(["integer", "string"], "A count, or a size in bytes.", [4, "16GiB"]),
+    _described(["integer", "string"], "Count, or size in bytes.", [4, "16GiB"]),
 ]
 MoneyField: TypeAlias = Annotated[
     int,
     BeforeValidator(_MONEY),
-    _described(["number", "string"], "An amount of money.", [100, "12.50"]),
+    _described(["number", "string"], "Amount of money.", [100, "12.50"]),
 ]
 PriceField: TypeAlias = Annotated[
     str,
     BeforeValidator(read_with(_price, "a price such as 5 or 0.085/h")),
-    _described(["number", "string"], "A price for one billing period, or for a stated time.", [5, "0.085/h"]),
+    _described(["number", "string"], "Price per billing period, or per time.", [5, "0.085/h"]),
 ]

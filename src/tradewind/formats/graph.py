@@ -1,4 +1,4 @@
-"""Tasks and what they need, by id, made into a workflow; what does not fit together is told with its place."""
+"""Build a workflow from tasks and the ids they need, and report what does not fit together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tradewind.model.workflow import CycleError, Task, Workflow, arrange
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A task as a file states it."""
+    """A task as stated in a file."""
 
     task: Task
     needs: Sequence[str]
@@ -27,7 +27,7 @@ def connect(
     priority: int = 0,
     deadline: Duration | None = None,
 ) -> Workflow:
-    """The workflow of some steps; `needs` is what the file calls the list of parents."""
+    """Return the workflow of some steps; `needs` is the file's name for the list of parents."""
     index: dict[str, int] = {}
     for position, step in enumerate(steps):
         if index.setdefault(step.task.id, position) != position:

@@ -1,7 +1,7 @@
-"""JSON to plain data, and the lines of its values.
+"""Parse JSON into plain data, and find the lines of its values.
 
-The standard parser, with a look at every object, takes about as long as a faster parser with none; it is what lets us
-refuse keys that appear twice. Lines are looked for only when there is a problem to tell.
+We use the standard parser with a hook on every object, which lets us reject duplicate keys; it takes about as long as a
+faster parser without one. Lines are looked up only if there is a problem to report.
 """
 
 import json
@@ -20,7 +20,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _DuplicateKeyError(ValueError):
-    """A key appears twice in one object."""
+    """A key that appears twice in one object."""
 
 
 def read_json(source: Source) -> Tree:
@@ -28,7 +28,7 @@ def read_json(source: Source) -> Tree:
     text = source.text
     try:
         if _ESCAPED_SURROGATE.search(text):
-            orjson.loads(text)  # half a character makes text that nobody can write; only this parser refuses it
+            orjson.loads(text)  # rejects lone surrogates, which could not be written out again
         data = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise FormatError(source.file, f"not JSON: {error.msg.lower()}", line=error.lineno) from None
@@ -38,14 +38,14 @@ def read_json(source: Source) -> Tree:
         raise FormatError(source.file, reason, line=_line_of_duplicate(text, key)) from None
     except RecursionError:
         raise FormatError(source.file, f"values are nested more than {DEEPEST} deep") from None
-    except ValueError as error:  # a number of thousands of digits, or not a number
+    except ValueError as error:  # a number with thousands of digits, or NaN
         reason = str(error) if str(error).endswith("is not a finite number") else "a number is too long"
         raise FormatError(source.file, reason) from None
     return Tree(source.file, data, lambda wanted: json_lines(text, wanted))
 
 
 def json_lines(text: str, wanted: frozenset[Place]) -> dict[Place, int]:
-    """The lines of the places asked for, as far as the text has them."""
+    """Return the lines of the given places, as far as the text contains them."""
     lines: dict[Place, int] = {}
     path: list[str | int] = []
     counted, line = 0, 1
@@ -95,7 +95,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _line_of_duplicate(text: str, key: str) -> int | None:
-    """The line on which an object names a key for the second time."""
+    """Return the line on which an object repeats a key."""
     open_keys: list[set[str]] = []
     before = ""
     for token in _TOKEN.finditer(text):

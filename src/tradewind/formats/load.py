@@ -1,9 +1,9 @@
-"""The one loader: any file that Tradewind reads, recognised by what is in it.
+"""Load any file that Tradewind reads; the format is detected from its content.
 
     document = load("montage.yaml")          # a workflow, a program, machines or a scenario
     workflow = load_workflow("Montage_25.xml.gz")
 
-Whatever is wrong with a file, from a missing one to a cycle of tasks, is a `FormatError`.
+Every error in a file, from a missing file to a cycle of tasks, is a `FormatError`.
 """
 
 import gc
@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from tradewind.formats.errors import FormatError
+from tradewind.formats.errors import FormatError, Locate, nowhere
 from tradewind.formats.feasible import check_feasible
 from tradewind.formats.json_text import read_json
 from tradewind.formats.native import machines_from, workflow_from
-from tradewind.formats.source import Source, read_source, source_of
+from tradewind.formats.source import LARGEST, Source, most_unpacked, read_source, source_of
 from tradewind.formats.tree import Tree
 from tradewind.formats.yaml_text import read_yaml
 from tradewind.model.machine import MachineType
@@ -36,12 +36,12 @@ _MARKS = {
     _MACHINE_TYPES: "a file of machine types has 'machines'",
     _A_SCENARIO: "a scenario has 'workload' and 'machines'",
 }
-"""What tells the kinds of native files apart."""
+"""The fields that identify each kind of native file."""
 
 Content: TypeAlias = "Workflow | Program | Scenario | tuple[MachineType, ...]"
 
 Include: TypeAlias = Callable[[Path], Program]
-"""Finds a program that another one includes."""
+"""Finds a program that another program includes."""
 
 
 def _no_line(_: str) -> int | None:
@@ -50,18 +50,20 @@ def _no_line(_: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file holds."""
+    """The content of a file."""
 
     file: str
     format: str
     """`native`, `wfformat`, `dax` or `steep`."""
     content: Content
     line_of: Callable[[str], int | None] = field(default=_no_line, compare=False)
-    """The line on which the task or step of some id begins."""
+    """Returns the line on which a task or step begins."""
+    locate: Locate = field(default=nowhere, compare=False)
+    """Returns the lines of places in a program."""
 
     @property
     def kind(self) -> str:
-        """What the content is, in words."""
+        """Describe the content in words."""
         if isinstance(self.content, Workflow):
             return "workflow"
         if isinstance(self.content, Program):
@@ -70,10 +72,9 @@ class Document:
 
 
 def load(path: str | Path, *, lenient: bool = False, services: Sequence[Path] | None = None) -> Document:
-    """Load a file of any format; `lenient` takes negative run times and sizes of foreign formats for zero.
+    """Load a file of any format; `lenient` reads negative run times and sizes of foreign formats as zero.
 
-    `services` are files and folders with the services and macros that a workflow of Steep speaks of; None: those beside
-    it.
+    `services` are files and folders with the services and macros that a Steep workflow uses; None: those next to it.
     """
     with _no_collection():
         source = read_source(path)
@@ -82,7 +83,7 @@ def load(path: str | Path, *, lenient: bool = False, services: Sequence[Path] | 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from walking the millions of values of a large file again and again as they come."""
+    """Suspend the garbage collector, which would repeatedly walk the millions of values of a large file."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -93,7 +94,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _load(path: str | Path, *, lenient: bool, instead_of_scenario: str = "") -> Document:
-    """Load a file; where something is wanted instead of a scenario, one is refused unread: it may lead in circles."""
+    """Load a file; `instead_of_scenario` rejects a scenario unread, because it might refer back to the file."""
     return _recognise(read_source(path), lenient=lenient, instead_of_scenario=instead_of_scenario)
 
 
@@ -105,7 +106,7 @@ def _recognise(
     include: Include | None = None,
     services: Callable[[], Sequence[Source]] = tuple,
 ) -> Document:
-    """What a text holds; `include` finds the programs it includes, by default beside the file."""
+    """Detect the format of a text and read it; `include` finds included programs, by default next to the file."""
     if source.text.lstrip()[:1] == "<":
         from tradewind.formats.dax import workflow_from_dax  # noqa: PLC0415 - not every run needs every format
 
@@ -122,33 +123,37 @@ def _recognise(
     if "api" in tree.data and "actions" in tree.data:
         return _steep(tree, services())
     if "workload" in tree.data and instead_of_scenario:
-        reason = f"holds a scenario, not {instead_of_scenario}"
+        reason = f"contains a scenario, not {instead_of_scenario}"
         raise FormatError(source.file, reason, remedy=_MARKS[instead_of_scenario])
     return _native(tree, lenient=lenient, include=include)
 
 
-def load_text(raw: bytes, name: str, *, files: Mapping[str, bytes] = MappingProxyType({})) -> Document:
-    """Load bytes that came from elsewhere, such as a request: no file of this host is read for them.
+def load_text(
+    raw: bytes, name: str, *, files: Mapping[str, bytes] = MappingProxyType({}), largest: int = LARGEST
+) -> Document:
+    """Load bytes from elsewhere, such as a request, without reading any file of this host.
 
-    What they include is looked for in `files` by name. A scenario is refused, for it speaks of files and runs nothing.
+    Included programs are looked up in `files` by name. A scenario is rejected, because it refers to files and runs
+    nothing. Compressed bytes may expand to at most `largest` bytes, and to a limited multiple of their size.
     """
     texts = {each: source_of(data, each) for each, data in files.items()}
 
     def include(path: Path, trail: tuple[str, ...] = ()) -> Program:
         at = path.as_posix()
         if at not in texts:
-            raise FormatError(at, "no such file", remedy="send it along with the program")
+            raise FormatError(at, "no such file", remedy="upload it with the program")
         if at in trail:
             raise FormatError(at, "includes itself", remedy=" -> ".join((*trail, at)))
-        return _included(texts[at], lambda inner: include(inner, (*trail, at)))
+        return _included(texts[at], lambda inner: include(inner, (*trail, at)), at_home=False)
 
     with _no_collection():
-        source, services = source_of(raw, name), tuple(texts.values())
+        source = source_of(raw, name, largest=most_unpacked(len(raw), largest))
+        services = tuple(texts.values())
         return _recognise(source, instead_of_scenario=_A_WORKFLOW, include=include, services=lambda: services)
 
 
 def load_workflow(path: str | Path, *, lenient: bool = False) -> Workflow:
-    """Load a workflow of any format."""
+    """Load a workflow in any format."""
     return workflow_of(load(path, lenient=lenient))
 
 
@@ -158,7 +163,7 @@ def load_program(path: str | Path) -> Program:
 
 
 def load_scenario(path: str | Path) -> "Scenario":
-    """Load a scenario and the files it speaks of."""
+    """Load a scenario and the files it refers to."""
     from tradewind.model.scenario import Scenario  # noqa: PLC0415 - slow
 
     document = load(path)
@@ -168,7 +173,7 @@ def load_scenario(path: str | Path) -> "Scenario":
 
 
 def load_machines(path: str | Path) -> tuple[MachineType, ...]:
-    """Load machine types; those of a scenario will do."""
+    """Load machine types, from their own file or from a scenario."""
     from tradewind.model.scenario import Scenario  # noqa: PLC0415 - slow
 
     document = load(path)
@@ -176,7 +181,7 @@ def load_machines(path: str | Path) -> tuple[MachineType, ...]:
 
 
 def workflow_of(document: Document) -> Workflow:
-    """The workflow that a file holds; anything else is an error."""
+    """Return the workflow in a document, or raise an error if it contains something else."""
     if isinstance(document.content, Workflow):
         return document.content
     raise _wrong_kind(document, _A_WORKFLOW)
@@ -197,7 +202,7 @@ def _machines_of(document: Document) -> tuple[MachineType, ...]:
 def _wrong_kind(document: Document, wanted: str) -> FormatError:
     kinds = {"workflow": _A_WORKFLOW, "program": _A_PROGRAM, "machines": _MACHINE_TYPES, "scenario": _A_SCENARIO}
     found = kinds[document.kind]
-    return FormatError(document.file, f"holds {found}, not {wanted}", remedy=_MARKS[wanted])
+    return FormatError(document.file, f"contains {found}, not {wanted}", remedy=_MARKS[wanted])
 
 
 def _any_tree(source: Source) -> Tree:
@@ -208,7 +213,7 @@ def _read_tree(source: Source) -> Tree:
     tree = _any_tree(source)
     if not isinstance(tree.data, dict):
         found = "a list" if isinstance(tree.data, list) else "no fields"
-        raise FormatError(source.file, f"holds {found} at the top", remedy="expected were fields such as 'tasks:'")
+        raise FormatError(source.file, f"contains {found} at the top level", remedy="expected fields such as 'tasks:'")
     return tree
 
 
@@ -224,7 +229,7 @@ def _native(tree: Tree, *, lenient: bool, include: Include | None = None) -> Doc
         return _program(tree, include)
     if "machines" in tree.data:
         return Document(tree.file, "native", machines_from(tree))
-    reason = "is neither a workflow, nor a program, nor machine types, nor a scenario"
+    reason = "is not a workflow, a program, machine types or a scenario"
     raise FormatError(tree.file, reason, remedy="; ".join(_MARKS.values()))
 
 
@@ -235,7 +240,7 @@ def _services(folder: Path, given: Sequence[Path] | None) -> Sequence[Source]:
 
 
 def _steep(tree: Tree, services: Sequence[Source]) -> Document:
-    """A workflow of Steep, with the services and macros that it speaks of."""
+    """Read a Steep workflow with the services and macros it uses."""
     from tradewind.formats.steep import place_of_action, program_from_steep  # noqa: PLC0415
     from tradewind.formats.steep_services import catalogue_from  # noqa: PLC0415
 
@@ -246,25 +251,31 @@ def _steep(tree: Tree, services: Sequence[Source]) -> Document:
 def _program(tree: Tree, include: Include | None) -> Document:
     from tradewind.formats.program import place_of_step, program_from  # noqa: PLC0415 - slow
 
-    program = program_from(tree, include or (lambda path: _include(path, (Path(tree.file).resolve(),))))
-    return Document(tree.file, "native", program, lambda identity: _line(tree, place_of_step(tree.data, identity)))
+    program = program_from(
+        tree, include or (lambda path: _include(path, (Path(tree.file).resolve(),))), at_home=include is None
+    )
+
+    def line_of(identity: str) -> int | None:
+        return _line(tree, place_of_step(tree.data, identity))
+
+    return Document(tree.file, "native", program, line_of, tree.locate)
 
 
 def _include(path: Path, trail: tuple[Path, ...]) -> Program:
-    """A program that another one includes; `trail` are the files on the way to it."""
+    """Load an included program; `trail` is the chain of files that leads to it."""
     here = path.resolve()
     if here in trail:
         raise FormatError(str(path), "includes itself", remedy=" -> ".join(each.name for each in (*trail, here)))
     return _included(read_source(path), lambda inner: _include(inner, (*trail, here)))
 
 
-def _included(source: Source, include: Include) -> Program:
+def _included(source: Source, include: Include, *, at_home: bool = True) -> Program:
     from tradewind.formats.program import program_from  # noqa: PLC0415 - slow
 
     tree = _read_tree(source)
     if "steps" not in tree.data:
         raise FormatError(source.file, f"is included, but is not {_A_PROGRAM}", remedy=_MARKS[_A_PROGRAM])
-    return program_from(tree, include)
+    return program_from(tree, include, at_home=at_home)
 
 
 def _neighbours(*, lenient: bool) -> "Neighbours":

@@ -1,4 +1,4 @@
-"""What kind of step a task is, told from its id."""
+"""Derive the kind of a task from its id."""
 
 import re
 
@@ -7,10 +7,10 @@ _RECORDED_NUMBER = re.compile(r"_(?:ID)?[0-9]+$")
 
 
 def kind_of(identity: str) -> str:
-    """The id without its number: `mAdd` for `mAdd_2`, `align` for `align-07`."""
+    """Return the id without its number: `mAdd` for `mAdd_2`, `align` for `align-07`."""
     return _NUMBER.sub("", identity) or identity
 
 
 def recorded_kind_of(name: str) -> str:
-    """The name of a recorded task without what makes it unique: `mProject` for `mProject_ID0000001`."""
+    """Return the name of a recorded task without its unique suffix: `mProject` for `mProject_ID0000001`."""
     return _RECORDED_NUMBER.sub("", name) or name

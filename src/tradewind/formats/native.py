@@ -1,4 +1,4 @@
-"""Native workflow and machines files: from what a person wrote to the model."""
+"""Convert native workflow and machine files into the model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -7,7 +7,9 @@ from tradewind.formats.complaints import check
 from tradewind.formats.documents import (
     BillingPart,
     BootPart,
+    DivisiblePart,
     FilePart,
+    JoinsPart,
     MachinePart,
     MachinesDocument,
     RetryPart,
@@ -18,26 +20,28 @@ from tradewind.formats.errors import Place, Problems
 from tradewind.formats.graph import Step, connect
 from tradewind.formats.names import kind_of
 from tradewind.formats.tree import Tree
-from tradewind.model.machine import Billing, BootLag, MachineType, Market
+from tradewind.model.elastic import Elastic
+from tradewind.model.machine import Billing, BootLag, MachineType, Market, Presence
 from tradewind.model.requirement import ANYTHING, Requirement, amounts_of
-from tradewind.model.units import Duration, Money, parse_price
+from tradewind.model.units import Duration, Price, parse_price
 from tradewind.model.workflow import ONCE, Checkpoint, File, Retry, Task, Workflow
 
 
 def workflow_from(tree: Tree) -> Workflow:
-    """The workflow that a native file holds."""
+    """Return the workflow in a native file."""
     document = check(WorkflowDocument, tree)
     problems = tree.problems()
+    shell = document.shell or ""
     if isinstance(document.tasks, list):
-        steps = [_step(("tasks", at), task.id, task, problems) for at, task in enumerate(document.tasks)]
+        steps = [_step(("tasks", at), task.id, task, shell, problems) for at, task in enumerate(document.tasks)]
     else:
-        steps = [_step(("tasks", identity), identity, task, problems) for identity, task in document.tasks.items()]
+        steps = [_step(("tasks", name), name, task, shell, problems) for name, task in document.tasks.items()]
     name = document.name or name_of(tree.file)
     return connect(name, steps, problems, priority=document.priority, deadline=document.deadline)
 
 
 def machines_from(tree: Tree) -> tuple[MachineType, ...]:
-    """The machine types that a native file holds."""
+    """Return the machine types in a native file."""
     document = check(MachinesDocument, tree)
     problems = tree.problems()
     machines = machine_types(document.machines, problems)
@@ -46,19 +50,19 @@ def machines_from(tree: Tree) -> tuple[MachineType, ...]:
 
 
 def machine_types(parts: Mapping[str, MachinePart], problems: Problems) -> tuple[MachineType, ...]:
-    """Machine types in the order in which they are written."""
+    """Return machine types in the order of the file."""
     return tuple(_machine_type(name, part, problems) for name, part in parts.items())
 
 
 def name_of(file: str) -> str:
-    """What a workflow is called when its file does not say: the file's name without its suffixes."""
+    """Return the default name of a workflow: the file name without its suffixes."""
     name = PurePath(file).name
     for suffix in (".gz", ".yaml", ".yml", ".json", ".xml", ".dax"):
         name = name.removesuffix(suffix)
     return name or "workflow"
 
 
-def _step(place: Place, identity: str, part: TaskPart, problems: Problems) -> Step:
+def _step(place: Place, identity: str, part: TaskPart, shell: str, problems: Problems) -> Step:
     task = Task(
         id=identity,
         name=part.name or kind_of(identity),
@@ -71,8 +75,14 @@ def _step(place: Place, identity: str, part: TaskPart, problems: Problems) -> St
         timeout=part.timeout,
         command=part.run,
         checkpoint=Checkpoint(part.checkpoint.interval, part.checkpoint.cost) if part.checkpoint else None,
+        elastic=_elastic(part.divisible) if part.divisible else None,
+        shell=part.shell or shell,
     )
     return Step(task, part.needs, place)
+
+
+def _elastic(part: DivisiblePart) -> Elastic:
+    return Elastic(part.iterations, part.initial, part.maximum, part.within, part.balancer or "", tuple(part.weights))
 
 
 def _requirement(place: Place, part: TaskPart, problems: Problems) -> Requirement:
@@ -117,12 +127,16 @@ def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineTy
     price = _price((*place, "price"), part.price, billing.period, problems)
     core_price = _price((*place, "core_price"), part.core_price, billing.period, problems)
     if core_price * (counts.get("cpus", 0) - part.minimum.get("cpus", 0)) > price:
-        problems.add((*place, "core_price"), "cores that it may lack cost more than the whole machine")
+        problems.add((*place, "core_price"), "refunds for missing cores exceed the price of the machine")
         core_price = 0
     if part.trace and part.market is Market.ON_DEMAND:
-        problems.add((*place, "trace"), "is for machines that are not firm", "add market: spot or market: harvest")
+        problems.add(
+            (*place, "trace"), "applies only to spot and harvest machines", "add market: spot or market: harvest"
+        )
     if part.keep > part.limit:
-        problems.add((*place, "keep"), f"is more than the limit of {part.limit}")
+        problems.add((*place, "keep"), f"exceeds the limit of {part.limit}")
+    if part.joins is not None:
+        _check_joins((*place, "joins"), part, part.joins, problems)
     return MachineType(
         name=name,
         price=price,
@@ -140,10 +154,26 @@ def _machine_type(name: str, part: MachinePart, problems: Problems) -> MachineTy
         minimum=amounts_of(part.minimum),
         trace=str(PurePath(problems.file).parent / part.trace) if part.trace else "",
         trace_speed=part.trace_speed,
+        joins=part.joins is not None,
+        tenants=() if part.joins is None else tuple(part.joins.tenants),
+        presence=None if part.joins is None else _presence(part.joins),
     )
 
 
-def _price(place: Place, text: str, period: Duration, problems: Problems) -> Money:
+def _presence(part: JoinsPart) -> Presence:
+    return Presence(part.present, part.after, part.until, part.churn)
+
+
+def _check_joins(place: Place, part: MachinePart, joins: JoinsPart, problems: Problems) -> None:
+    if part.trace:
+        problems.add((*place[:-1], "trace"), "is for machines that are rented", "remove it, or remove joins")
+    if joins.present > part.limit:
+        problems.add((*place, "present"), f"is more than the limit of {part.limit}", "raise the limit")
+    if joins.until is not None and joins.until <= joins.after:
+        problems.add((*place, "until"), "is not later than after", "let them leave after they have joined")
+
+
+def _price(place: Place, text: str, period: Duration, problems: Problems) -> Price:
     try:
         return parse_price(text, period)
     except (ValueError, ArithmeticError):

@@ -1,8 +1,8 @@
-"""Workflows as pictures: an SVG that stands alone, legible from one task to a hundred thousand.
+"""Draw workflows as self-contained SVG, legible from one task to a hundred thousand.
 
-A small workflow is drawn task by task. A large one is drawn by kind: all tasks of one name on one level are one box, as
-tall as they are many, and a line is as thick as the edges it stands for. Where even that is too much, levels are drawn
-in bands and rare names as one box.
+A small workflow is drawn task by task. A large one is drawn by kind: all tasks with the same name on one level become
+one box whose height reflects their number, and lines are as thick as the edges they stand for. If that is still too
+much, levels are merged into bands and rare names into one box.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from tradewind.model.units import show_duration
 from tradewind.model.workflow import Workflow, edges
 
 MOST_BOXES = 150
-"""How many tasks are drawn one by one."""
+"""Maximum number of tasks drawn individually."""
 _MOST_GROUPS = 160
 _BANDS = 30
 _NAMES_IN_BAND = 7
@@ -56,7 +56,7 @@ class _Box:
 
 
 def svg(workflow: Workflow, *, group: bool | None = None) -> str:
-    """A picture of a workflow; large ones are drawn by kind of task, unless `group` says otherwise."""
+    """Draw a workflow; large ones are drawn by kind of task, unless `group` says otherwise."""
     by_kind = len(workflow.tasks) > MOST_BOXES if group is None else group
     boxes, lines = _groups(workflow) if by_kind else _tasks(workflow)
     layout = arrange_layers([box.level for box in boxes], [box.height for box in boxes], lines, _GAP)
@@ -67,7 +67,7 @@ def svg(workflow: Workflow, *, group: bool | None = None) -> str:
 
 
 def _tasks(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
-    """One box for each task."""
+    """Return one box per task."""
     boxes = []
     for task, level in zip(workflow.tasks, workflow.levels(), strict=True):
         known = task.id.startswith(task.name)
@@ -78,7 +78,7 @@ def _tasks(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
 
 
 def _groups(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]:
-    """One box for all tasks of one name on one level."""
+    """Return one box for all tasks with the same name on one level."""
     levels = workflow.levels()
     keys = [(level, task.name) for level, task in zip(levels, workflow.tasks, strict=True)]
     if len(set(keys)) > _MOST_GROUPS:
@@ -91,13 +91,13 @@ def _groups(workflow: Workflow) -> tuple[list[_Box], dict[tuple[int, int], int]]
     lines: Counter[tuple[int, int]] = Counter(
         (number[keys[parent]], number[keys[child]])
         for parent, child in edges(workflow)
-        if keys[parent][0] < keys[child][0]  # within a band there is no before and after
+        if keys[parent][0] < keys[child][0]  # edges within a band are not drawn
     )
     return boxes, dict(lines)
 
 
 def _banded(keys: Sequence[tuple[int, str]], levels: int) -> list[tuple[int, str]]:
-    """Levels drawn together, and in each of these bands only the most frequent names by themselves."""
+    """Merge levels into bands, and in each band keep only the most frequent names separate."""
     bands = min(_BANDS, levels)
     banded = [(level * bands // levels, name) for level, name in keys]
     frequent: dict[int, Counter[str]] = defaultdict(Counter)
@@ -163,7 +163,7 @@ def _box(box: _Box, y: float, lefts: Sequence[float], widths: Sequence[float], c
 def _hop(
     layout: Layout, hop: tuple[int, int], weight: int, lefts: Sequence[float], widths: Sequence[float], boxes: int
 ) -> str:
-    """A curve from the right of a box or way point to the left of the next box, or through the next way point."""
+    """Return a curve from the right of a box or waypoint to the left of the next box, or through the next waypoint."""
     start, end = (layout.nodes[index] for index in hop)
     x, y = lefts[start.layer] + widths[start.layer], start.y + _HEAD
     to_x, to_y = lefts[end.layer], end.y + _HEAD
@@ -176,7 +176,7 @@ def _hop(
 
 
 def _legend(counts: Mapping[str, int], colour: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Colour and words of each name, most frequent names first where there are too many."""
+    """Return colour and label of each name; if there are too many, the most frequent names."""
     shown = list(counts)
     if len(shown) > _MOST_IN_LEGEND:
         shown = sorted(shown, key=lambda name: (-counts[name], name))[:_MOST_IN_LEGEND]
@@ -187,7 +187,7 @@ def _legend(counts: Mapping[str, int], colour: Mapping[str, str]) -> list[tuple[
 
 
 def _flow_legend(legend: Sequence[tuple[str, str]], width: float) -> tuple[int, list[str]]:
-    """The marks of a legend, in as many rows as it takes."""
+    """Return the number of rows of a legend, and its marks."""
     marks = []
     x, row = _MARGIN, 0
     for hue, words in legend:
@@ -203,7 +203,7 @@ def _flow_legend(legend: Sequence[tuple[str, str]], width: float) -> tuple[int, 
 
 
 def _times(name: str, count: int) -> str:
-    """A name and how often it is there."""
+    """Return a name with its count."""
     label = _shortened(_tail(name))
     return f"{label} \N{MULTIPLICATION SIGN}{count:,}" if count > 1 else label
 
@@ -241,18 +241,18 @@ def _style() -> str:
 
 
 def _mix(hue: str, ground: str, share: float) -> str:
-    """So much of a hue on a ground."""
+    """Mix a share of a hue into a background colour."""
     pairs = [(int(hue[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
 
 
 def _width(text: str, letter: float) -> float:
-    """About how wide text is: wide letters count twice, capitals a little more than small ones."""
+    """Estimate the width of text: wide letters count twice, capitals slightly more than small letters."""
     return letter * sum(2 if east_asian_width(c) in "WF" else 1.22 if c.isupper() or c in "mw" else 1 for c in text)
 
 
 def _tail(name: str) -> str:
-    """The last part of a name such as `NFCORE.RNASEQ.STAR_ALIGN`, if it is too long to show."""
+    """Return the last part of a name such as `NFCORE.RNASEQ.STAR_ALIGN`, if it is too long to show."""
     return name if len(name) <= _LONGEST_NAME else name.rpartition(".")[2] or name
 
 

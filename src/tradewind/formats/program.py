@@ -1,6 +1,6 @@
-"""Native programs: from what a person wrote to the model.
+"""Convert native programs into the model.
 
-`docs/workflows.md` describes the format. Whether the parts fit together is checked in `program_checks`.
+`docs/workflows.md` describes the format. `program_checks` checks whether the parts fit together.
 """
 
 import re
@@ -32,6 +32,7 @@ from tradewind.formats.program_parts import (
 )
 from tradewind.formats.tree import Tree
 from tradewind.model.action import Action, Container, Divisible, Function, Limits, Lot, Output, Shell
+from tradewind.model.bounds import flaw
 from tradewind.model.expression import OPEN
 from tradewind.model.parameters import WANTED, fits, located
 from tradewind.model.program import NO_RETRIES, Kind, Loop, Parameter, Program, Retries, Step
@@ -48,11 +49,11 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _WILD = re.compile(r"[*?\[]")
 
 
-def program_from(tree: Tree, load: LoadProgram) -> Program:
-    """The program that a native file holds, with all programs it includes."""
+def program_from(tree: Tree, load: LoadProgram, *, at_home: bool = True) -> Program:
+    """Return the program in a native file with its includes; `at_home`: paths are relative to the file's folder."""
     document = check(ProgramDocument, tree, PARTS)
     problems = tree.problems()
-    reader = _Reader(document, Path(tree.file).parent, load, problems)
+    reader = _Reader(document, Path(tree.file).parent, load, problems, at_home=at_home)
     program = reader.program(document.name or name_of(tree.file), document, (), document.priority, document.deadline)
     for name in document.programs:
         reader.local(name)
@@ -61,10 +62,14 @@ def program_from(tree: Tree, load: LoadProgram) -> Program:
 
 
 class _Reader:
-    """Reads the programs of one file; those that steps include are read when they are first met."""
+    """A reader of the programs in one file; an included program is read at its first use."""
 
-    def __init__(self, document: ProgramDocument, folder: Path, load: LoadProgram, problems: Problems) -> None:
+    def __init__(
+        self, document: ProgramDocument, folder: Path, load: LoadProgram, problems: Problems, *, at_home: bool
+    ) -> None:
+        self.home = str(folder.absolute()) if at_home else ""
         self.parts = document.programs
+        self.shell = document.shell or ""
         self.folder = folder
         self.load = load
         self.problems = problems
@@ -73,7 +78,7 @@ class _Reader:
     def program(
         self, name: str, part: ProgramPart, place: Place, priority: int = 0, deadline: Duration | None = None
     ) -> Program:
-        """A program with what it includes, checked."""
+        """Read and check a program with its includes."""
         includes: dict[str, Program] = {}
         placed = self.steps(part.steps, (*place, "steps"), includes)
         parameters = {key: self.parameter((*place, "params", key), value) for key, value in part.params.items()}
@@ -83,14 +88,14 @@ class _Reader:
         return program
 
     def local(self, name: str) -> Program | None:
-        """A program of this file; None while it is being read, for then it includes itself."""
+        """Return a program of this file; None while it is being read, because it then includes itself."""
         if name not in self.done:
             self.done[name] = None
             self.done[name] = self.program(name, self.parts[name], ("programs", name))
         return self.done[name]
 
     def include(self, name: str, place: Place, includes: dict[str, Program]) -> None:
-        """Find a program that a step includes: in this file, or by its path."""
+        """Find an included program: in this file, or by its path."""
         if name in includes:
             return
         found: Program | None = None
@@ -110,15 +115,15 @@ class _Reader:
             includes[name] = found
 
     def steps(self, parts: StepsField, place: Place, includes: dict[str, Program]) -> list[Placed]:
-        """Steps with their places in the file."""
+        """Read steps with their places in the file."""
         if not parts:
-            self.problems.add(place, "there are no steps")
+            self.problems.add(place, "has no steps")
         if isinstance(parts, list):
             return [self.step((*place, at), part.id, part, includes) for at, part in enumerate(parts)]
         return [self.step((*place, identity), identity, part, includes) for identity, part in parts.items()]
 
     def step(self, place: Place, identity: str, part: StepPart, includes: dict[str, Program]) -> Placed:
-        """A step with what is inside it."""
+        """Read a step with its nested steps."""
         inside = () if part.steps is None else tuple(self.steps(part.steps, (*place, "steps"), includes))
         if part.include is not None:
             self.include(part.include, (*place, "include"), includes)
@@ -128,7 +133,7 @@ class _Reader:
         step = Step(
             id=identity,
             name=part.name or kind_of(identity),
-            action=_action(part),
+            action=_action(part, part.shell or self.shell),
             steps=tuple(each.step for each in inside),
             include=part.include or "",
             needs=tuple(dict.fromkeys(part.needs)),
@@ -142,7 +147,7 @@ class _Reader:
             limits=limits,
             total=total,
             environment={name: value if isinstance(value, str) else told(value) for name, value in part.env.items()},
-            checkpoint=part.checkpoint or part.divisible is not None,
+            checkpoint=part.checkpoint,
             alone=part.alone or part.divisible is not None,
             cache=part.cache,
             when=part.when if isinstance(part.when, bool) else expression(part.when),
@@ -151,36 +156,38 @@ class _Reader:
         return Placed(step, place, inside)
 
     def kinds(self, place: Place, part: StepPart) -> None:
-        """Complain unless a step does exactly one thing, and says nothing that belongs elsewhere."""
+        """Report a step that does not have exactly one action, or has fields that do not apply to it."""
         ways = [way for way in _WAYS if getattr(part, way) is not None]
         if not ways:
             remedy = "add run:, python:, container:, divisible:, steps: or include:"
-            self.problems.add(place, "has nothing to do", remedy)
+            self.problems.add(place, "has no action", remedy)
         elif len(ways) > 1:
-            self.problems.add(place, f"has {' and '.join(ways)}", "a step does one thing; make two steps of it")
+            self.problems.add(place, f"has {' and '.join(ways)}", "a step has one action; split it into two steps")
         elif ways[0] in ("steps", "include"):
             for field in sorted(part.model_fields_set & _OF_ACTIONS):
-                self.problems.add((*place, field), "says nothing here", "give it to the steps inside")
+                self.problems.add((*place, field), "has no effect here", "set it on the nested steps")
             if ways[0] == "steps" and part.inputs:
-                self.problems.add((*place, "inputs"), "says nothing here", "the steps inside see all names around them")
+                self.problems.add((*place, "inputs"), "has no effect here", "nested steps see all enclosing names")
             if ways[0] == "include" and part.outputs:
-                remedy = "the included program's outputs are the step's"
-                self.problems.add((*place, "outputs"), "says nothing here", remedy)
+                remedy = "the step has the outputs of the included program"
+                self.problems.add((*place, "outputs"), "has no effect here", remedy)
+        elif part.shell is not None and ways[0] == "python":
+            self.problems.add((*place, "shell"), "has no effect here", "a Python function runs without a shell")
         self.function((*place, "python"), part.python)
         if part.divisible is not None:
             self.divisible((*place, "divisible"), part.divisible)
         if part.for_each is None:
-            for field in ("as", "repeat"):
+            for field in ("as", "repeat", "expect"):
                 if ("as_" if field == "as" else field) in part.model_fields_set:
-                    self.problems.add((*place, field), "says nothing without for_each")
+                    self.problems.add((*place, field), "has no effect without for_each")
 
     def function(self, place: Place, name: str | None) -> None:
-        """Complain about what cannot be the name of a function."""
+        """Report text that is not the name of a function."""
         if name is not None and not _FUNCTION.fullmatch(name):
             self.problems.add(place, f"{quoted(name)} is not a function", "write module:function")
 
     def divisible(self, place: Place, part: DivisiblePart) -> None:
-        """Complain unless a divisible job does one thing, and reduces in one way."""
+        """Report a divisible step that does not have exactly one action and one reducer."""
         ways: list[tuple[Place, DivisiblePart | ReducePart]] = [(place, part)]
         if isinstance(part.reduce, ReducePart):
             ways.append(((*place, "reduce"), part.reduce))
@@ -189,15 +196,15 @@ class _Reader:
                 self.problems.add(where, "needs either run: or python:")
             self.function((*where, "python"), each.python)
         if isinstance(part.iterations, int) and part.iterations < 1:
-            self.problems.add((*place, "iterations"), f"must be above 0, not {part.iterations}")
+            self.problems.add((*place, "iterations"), f"must be greater than 0, not {part.iterations}")
         if part.partitions is not None and part.partitions > part.most:
-            self.problems.add((*place, "partitions"), f"is more than the most of {part.most}")
+            self.problems.add((*place, "partitions"), f"exceeds the maximum of {part.most}")
 
     def outputs(self, place: Place, part: StepPart) -> dict[str, Output]:
-        """What an action leaves behind."""
+        """Read the outputs of an action."""
         if isinstance(part.outputs, list):
             if part.python is None and part.divisible is None and part.outputs:
-                self.problems.add(place, "cannot be a list", "say where each output comes from, as in 'bam: out.bam'")
+                self.problems.add(place, "cannot be a list", "give the source of each output, as in 'bam: out.bam'")
             return {name: Output(value="return") for name in part.outputs}
         found: dict[str, Output] = {}
         for name, given in part.outputs.items():
@@ -210,7 +217,7 @@ class _Reader:
         return found
 
     def output(self, place: Place, given: Any) -> Output | None:
-        """One output of an action."""
+        """Read one output of an action."""
         if isinstance(given, str):
             given = {"value": given} if given in _VALUES else {"path": given}
         if not isinstance(given, dict):
@@ -231,29 +238,31 @@ class _Reader:
         return Output(path, wild if part.many is None else part.many, part.value or "", part.optional)
 
     def gives(self, place: Place, part: StepPart) -> dict[str, Any]:
-        """What a step with a body gives."""
+        """Read the outputs of a step with nested steps."""
         if isinstance(part.outputs, list):
             if part.outputs:
-                self.problems.add(place, "cannot be a list", "say what each output is, as in 'bam: \"{{ sort.bam }}\"'")
+                self.problems.add(
+                    place, "cannot be a list", "give the value of each output, as in 'bam: \"{{ sort.bam }}\"'"
+                )
             return {}
         return dict(part.outputs)
 
     @staticmethod
     def loop(part: StepPart) -> Loop | None:
-        """The loop of a step, if it has one."""
+        """Read the loop of a step, if it has one."""
         if part.for_each is None:
             return None
         over = expression(part.for_each) if isinstance(part.for_each, str) else part.for_each
         match part.repeat:
             case RepeatPart():
-                return Loop(over, part.as_, expression(part.repeat.add), part.repeat.most)
+                return Loop(over, part.as_, expression(part.repeat.add), part.repeat.most, part.expect)
             case str():
-                return Loop(over, part.as_, expression(part.repeat))
+                return Loop(over, part.as_, expression(part.repeat), expected=part.expect)
             case _:
-                return Loop(over, part.as_)
+                return Loop(over, part.as_, expected=part.expect)
 
     def requirement(self, place: Place, part: StepPart) -> Requirement:
-        """What a step asks of its machine."""
+        """Read the requirement of a step."""
         counts = dict(part.amounts)
         for name, count in (("cpus", part.cpus), ("memory", part.memory), ("gpus", part.gpus)):
             if count is not None and name in counts:
@@ -264,9 +273,12 @@ class _Reader:
         return ANYTHING if requirement == ANYTHING else requirement
 
     def parameter(self, place: Place, given: Any) -> Parameter:
-        """A parameter: nothing, a default, or the details."""
+        """Read a parameter: nothing, a default, or a mapping."""
         if given is None:
             return Parameter(required=True)
+        if reason := flaw(given):
+            self.problems.add(place, reason)
+            return Parameter()
         if not isinstance(given, dict):
             return Parameter(given)
         try:
@@ -277,41 +289,41 @@ class _Reader:
                 remedy = f"known are {fields}; a mapping is written as default:"
                 if "type" in detail["loc"]:
                     remedy = f"choose from {', '.join(Kind)}"
-                self.problems.add((*place, *detail["loc"]), "does not fit", remedy)
+                self.problems.add((*place, *detail["loc"]), "is invalid", remedy)
             return Parameter()
         if not fits(part.type, part.default):
             self.problems.add((*place, "default"), f"must be {WANTED[part.type]}, not {told(part.default)}")
         required = "default" not in part.model_fields_set if part.required is None else part.required
         default = part.default
         if part.type is Kind.FILE and isinstance(default, str):
-            default = located(default, str(self.folder.absolute()))
+            default = located(default, self.home)
         return Parameter(default, required, part.type, part.description)
 
 
 _OF_ACTIONS = frozenset(
     {"capabilities", "cpus", "memory", "gpus", "amounts", "runtime", "runtimes", "retries", "timeout", "env"}
-    | {"checkpoint", "alone", "cache"}
+    | {"checkpoint", "alone", "cache", "shell"}
 )
-"""Fields that say nothing about a step with a body."""
+"""Fields that have no effect on a step with nested steps."""
 
 
 def expression(text: str) -> str:
-    """Text that stands for an expression, as a template."""
+    """Return the text of an expression as a template."""
     return text if OPEN in text else f"{{{{ {text.strip()} }}}}"
 
 
-def _action(part: StepPart) -> Action | None:
+def _action(part: StepPart, shell: str) -> Action | None:
     if part.run is not None:
-        return Shell(part.run)
+        return Shell(part.run, shell)
     if part.python is not None:
         return Function(part.python)
     if part.divisible is not None:
-        return _divisible(part.divisible)
+        return _divisible(part.divisible, shell)
     given = part.container
-    return None if given is None else Container(given.image, given.run, tuple(given.options), given.entrypoint)
+    return None if given is None else Container(given.image, given.run, tuple(given.options), given.entrypoint, shell)
 
 
-def _divisible(part: DivisiblePart) -> Divisible:
+def _divisible(part: DivisiblePart, shell: str) -> Divisible:
     reducer, reduce = "concatenate", ""
     if not isinstance(part.reduce, ReducePart):
         reducer = part.reduce
@@ -326,10 +338,11 @@ def _divisible(part: DivisiblePart) -> Divisible:
         within=part.within,
         initial=part.partitions,
         maximum=part.most,
-        balancer=part.balancer,
+        balancer=part.balancer or "",
         reducer=reducer,
         reduce=reduce,
         lots={name: Lot(lot.slots, lot.speed) for name, lot in part.sites.items()},
+        shell=shell,
     )
 
 
@@ -358,7 +371,7 @@ def _retries(part: int | RetriesPart) -> Retries:
 
 
 def place_of_step(data: Mapping[str, Any], identity: str) -> Place:
-    """Where the step of some id stands in a document."""
+    """Return the place of a step in a document."""
     waiting: list[tuple[Place, Any]] = [((), data)]
     while waiting:
         place, holder = waiting.pop()

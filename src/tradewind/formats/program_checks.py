@@ -1,7 +1,7 @@
-"""Whether the steps of a program fit together: what each expression looks up must be there, and in time.
+"""Check that the steps of a program fit together: every name that an expression uses must be defined and visible.
 
-All of it is found before anything runs, each with its place: unknown steps, outputs, parameters and variables, what is
-only seen inside a body, steps that wait for each other, inputs that an included program does not know or lacks.
+All problems are found before anything runs, each with its place: unknown steps, outputs, parameters and variables,
+names that are only visible inside a body, dependency cycles, and missing or unknown inputs of included programs.
 """
 
 import re
@@ -43,20 +43,20 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Sight:
-    """What an expression sees: steps by name, variables, and the steps that it is inside."""
+    """The scope of an expression: steps by name, variables, and the enclosing steps."""
 
     steps: Mapping[str, Step]
     variables: frozenset[str]
     around: frozenset[str]
 
     def within(self, body: Sequence[Placed], variables: frozenset[str], owner: str = "") -> "_Sight":
-        """What is seen in a body, besides all that is seen around it."""
+        """Return the scope inside a body, which includes everything visible around it."""
         steps = {**self.steps, **{placed.step.id: placed.step for placed in body}}
         return _Sight(steps, self.variables | variables, self.around | {owner} if owner else self.around)
 
 
 def check_program(program: Program, steps: Sequence[Placed], place: Place, problems: Problems) -> None:
-    """Note all that does not fit together in a program."""
+    """Report everything that does not fit together in a program."""
     checker = _Checker(program, {}, problems)
     checker.names(steps, frozenset())
     before = problems.count
@@ -67,7 +67,7 @@ def check_program(program: Program, steps: Sequence[Placed], place: Place, probl
     for name in program.parameters:
         if not _IDENTIFIER.fullmatch(name):
             remedy = "use letters, digits and _"
-            problems.add((*place, "params", name), "is not a name that expressions can use", remedy)
+            problems.add((*place, "params", name), "cannot be used as a name in expressions", remedy)
     if problems.count == before:
         checker.cycles(steps)
 
@@ -76,11 +76,11 @@ def check_program(program: Program, steps: Sequence[Placed], place: Place, probl
 class _Checker:
     program: Program
     all: dict[str, Placed]
-    """Every step of the program, whatever it is inside of."""
+    """Every step of the program, nested ones included."""
     problems: Problems
 
     def names(self, steps: Sequence[Placed], variables: frozenset[str]) -> None:
-        """Ids and variables that clash, or that expressions could not use."""
+        """Report ids and variables that clash, or that expressions could not use."""
         for placed in steps:
             step, place = placed.step, placed.place
             if not _ID.fullmatch(step.id):
@@ -102,7 +102,7 @@ class _Checker:
             self.names(placed.inside, variables | loop_names(step.loop))
 
     def body(self, steps: Sequence[Placed], sight: _Sight) -> None:
-        """All steps of a body, and what is inside them."""
+        """Check all steps of a body, and those nested in them."""
         for placed in steps:
             step, place = placed.step, placed.place
             variables = loop_names(step.loop)
@@ -121,7 +121,7 @@ class _Checker:
             self.body(placed.inside, inner)
 
     def value(self, place: Place, value: Json, sight: _Sight, own: frozenset[str], step: str) -> None:
-        """The expressions of a value."""
+        """Check the expressions of a value."""
         try:
             found = [reference for reference in references(value) if reference.name not in own]
         except ExpressionError as error:
@@ -131,7 +131,7 @@ class _Checker:
             self.reference(place, reference, sight, step)
 
     def reference(self, place: Place, reference: Reference, sight: _Sight, step: str, *, is_need: bool = False) -> None:
-        """Something that is looked up."""
+        """Check a reference."""
         if reference.name == STEPS and not is_need:
             if not reference.path or not isinstance(reference.path[0], str):
                 self.problems.add(place, "'steps' takes the id of a step", "write steps['some-id']")
@@ -142,11 +142,11 @@ class _Checker:
         elif reference.name in sight.variables and not is_need:
             if reference.path and reference.name in (INDEX, ROUND):
                 remedy = f"for a step of that name, write steps['{reference.name}']"
-                self.problems.add(place, f"{quoted(reference.name)} is the number of the item", remedy)
+                self.problems.add(place, f"{quoted(reference.name)} is the position of the item", remedy)
             return
         target = plain(reference)
         if target.name == step or target.name in sight.around:
-            inside = f"waits for {quoted(target.name)}, which it is inside of"
+            inside = f"waits for {quoted(target.name)}, which contains it"
             self.problems.add(place, "waits for itself" if target.name == step else inside)
         elif target.name not in sight.steps:
             self.unknown(place, target, sight, is_need=is_need)
@@ -154,14 +154,14 @@ class _Checker:
             self.output(place, target, sight.steps[target.name])
 
     def parameter(self, place: Place, reference: Reference) -> None:
-        """A parameter that is looked up."""
+        """Check a reference to a parameter."""
         if reference.path and reference.path[0] not in self.program.parameters:
             name = str(reference.path[0])
             remedy = did_you_mean(name, self.program.parameters)
             self.problems.add(place, f"no parameter named {quoted(name)}", remedy or "add it to 'params:'")
 
     def output(self, place: Place, reference: Reference, step: Step) -> None:
-        """An output that is looked up."""
+        """Check a reference to an output."""
         known = output_names(step, self.program)
         name = reference.path[0]
         if name not in known and (not step.include or step.include in self.program.includes):
@@ -170,9 +170,9 @@ class _Checker:
             self.problems.add(place, f"the step {quoted(step.id)} has no output {quoted(str(name))}", remedy)
 
     def unknown(self, place: Place, reference: Reference, sight: _Sight, *, is_need: bool) -> None:
-        """A name that is not seen."""
+        """Report a name that is not visible."""
         name = reference.name
-        what = "no step named" if is_need else "nothing is named"
+        what = "no step named" if is_need else "unknown name"
         self.problems.add(place, f"{what} {quoted(name)}", self._remedy(name, sight, is_need=is_need))
 
     def _remedy(self, name: str, sight: _Sight, *, is_need: bool) -> str:
@@ -181,12 +181,12 @@ class _Checker:
         if not is_need and name in self.program.parameters:
             return f"write params.{name}"
         if name in self.all:
-            return "it is inside another step; only what that step gives in its outputs is seen from here"
+            return "it is nested in another step; only the outputs of that step are visible here"
         loops = (placed.step.loop for placed in self.all.values())
         if name in (INDEX, ROUND) or any(loop is not None and loop.variable == name for loop in loops):
-            return "it is known inside its loop only"
+            return "it is only visible inside its loop"
         if name == OUTPUTS:
-            return "it is known in the step's own command only"
+            return "it is only visible in the step's own command"
         hyphened = next((each for each in sight.steps if each.split("-")[0] == name), "")
         if hyphened and not is_need:
             return f"write steps['{hyphened}'] for a step with - in its id"
@@ -194,7 +194,7 @@ class _Checker:
         return did_you_mean(name, known)
 
     def include(self, placed: Placed) -> None:
-        """The inputs of an included program."""
+        """Check the inputs of an included program."""
         step = placed.step
         included = self.program.includes.get(step.include) if step.include else None
         if included is None:
@@ -206,11 +206,11 @@ class _Checker:
                 self.problems.add(place, f"{quoted(step.include)} has no parameter {quoted(name)}", remedy)
         for name, parameter in included.parameters.items():
             if parameter.required and name not in step.inputs:
-                reason = f"{quoted(step.include)} must be given the parameter {quoted(name)}"
+                reason = f"{quoted(step.include)} requires the parameter {quoted(name)}"
                 self.problems.add((*placed.place, "inputs"), reason)
 
     def cycles(self, steps: Sequence[Placed]) -> None:
-        """Steps of a body that wait for each other."""
+        """Report steps of a body that wait for each other."""
         index = {placed.step.id: at for at, placed in enumerate(steps)}
         whole = [unfolded(placed.step, self.program) for placed in steps]
         rows = [sorted({index[bare(name)] for name in names_in(step) if bare(name) in index}) for step in whole]

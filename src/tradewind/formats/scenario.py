@@ -1,4 +1,4 @@
-"""Native scenario files: from what a person wrote to the model, with the files they speak of."""
+"""Convert native scenario files, and the files they refer to, into the model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from tradewind.formats.documents import (
     GivenPart,
     NoisePart,
     PolicyPart,
+    RolePart,
     ScenarioDocument,
     ServersPart,
 )
@@ -27,7 +28,7 @@ from tradewind.model.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How a scenario reads the files it speaks of."""
+    """Loaders for the files that a scenario refers to."""
 
     workflow: Callable[[Path, Sequence[MachineType]], Workflow]
     """Loads a workflow that some of these machine types can run."""
@@ -35,13 +36,15 @@ class Neighbours:
 
 
 def scenario_from(tree: Tree, neighbours: Neighbours) -> Scenario:
-    """The scenario that a native file holds, with all files it speaks of loaded."""
+    """Return the scenario in a native file, with all files it refers to loaded."""
     document = check(ScenarioDocument, tree)
     problems = tree.problems()
     folder = Path(tree.file).parent
     machines = _machines(document, folder, neighbours, problems)
     tenants = tuple(Tenant(name, part.budget, part.interval, part.weight) for name, part in document.tenants.items())
     names = tuple(tenant.name for tenant in tenants)
+    for type in machines:
+        _check_tenants(("machines", type.name, "joins"), type.tenants, names, problems)
     workload: list[Given | Generated] = []
     for at, part in enumerate(document.workload):
         place: Place = ("workload", at)
@@ -110,7 +113,7 @@ def _check_tenants(place: Place, asked: Sequence[str], known: Sequence[str], pro
 
 
 def _arrivals(part: ArrivalsPart, folder: Path) -> Arrivals:
-    """Arrivals with their parameters; the path of a trace is relative to the scenario, as all paths are."""
+    """Return arrivals with their parameters; like all paths, that of a trace is relative to the scenario."""
     parameters = dict(part.model_extra or {})
     if isinstance(parameters.get("file"), str):
         parameters["file"] = str(folder / parameters["file"])
@@ -125,7 +128,18 @@ def _servers(part: ServersPart | None, folder: Path) -> Servers | None:
 
 
 def _policy(part: str | PolicyPart) -> tuple[str, dict[str, Any]]:
-    return (part, {}) if isinstance(part, str) else (part.name, dict(part.model_extra or {}))
+    """Return the name and parameters of a policy; roles from other policies are among the parameters."""
+    if isinstance(part, str):
+        return part, {}
+    parameters = dict(part.model_extra or {})
+    if isinstance(part.placer, RolePart):
+        parameters["placer"] = part.placer.name
+        parameters |= {f"placer.{key}": value for key, value in (part.placer.model_extra or {}).items()}
+    elif part.placer:
+        parameters["placer"] = part.placer
+    if part.balancer:
+        parameters["balancer"] = part.balancer
+    return part.scaler or part.name, parameters
 
 
 def _noise(part: float | NoisePart) -> Noise:

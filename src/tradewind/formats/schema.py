@@ -1,6 +1,6 @@
-"""JSON Schema of the native files, for editors and for those who write such files by program.
+"""JSON Schemas of the native files, for editors and for programs that write such files.
 
-To have an editor check a file as it is typed, save the schema and begin the file with a line such as
+To have an editor check a file, save the schema and start the file with a line such as
 `# yaml-language-server: $schema=workflow.schema.json`.
 """
 
@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from tradewind.formats.documents import MachinesDocument, ScenarioDocument, WorkflowDocument
+from tradewind.formats.fields import DURATION
 from tradewind.formats.program_parts import ProgramDocument
+from tradewind.formats.write import duration_text
 
 _WORKFLOW = {
     "name": "reads",
@@ -68,12 +70,24 @@ KINDS: Mapping[str, tuple[type[BaseModel], Mapping[str, Any]]] = {
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of one kind of native file: `workflow`, `program`, `machines` or `scenario`."""
+    """Return the JSON Schema of a kind of native file: `workflow`, `program`, `machines` or `scenario`."""
     document, example = KINDS[kind]
     made = document.model_json_schema()
     made["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     made["title"] = f"Tradewind {kind}"
     made["examples"] = [example]
+    _show_durations(made)
     for part in made.get("$defs", {}).values():
         part["title"] = part["title"].removesuffix("Part").removeprefix("Listed")
     return made
+
+
+def _show_durations(node: Any) -> None:
+    """Format default durations as users write them: ours are microseconds, but a bare number means seconds."""
+    if isinstance(node, dict):
+        choices = [node, *node.get("oneOf", ()), *node.get("anyOf", ())]
+        if isinstance(node.get("default"), int) and any(choice.get(DURATION) for choice in choices):
+            node["default"] = duration_text(node["default"])
+        node.pop(DURATION, None)
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _show_durations(inner)

@@ -1,11 +1,11 @@
-"""Steep workflows (`api: 4.x`): variables and actions become a program.
+"""Steep workflows (`api: 4.x`), converted into programs.
 
-https://steep-wms.github.io/docs/#workflows describes them, section 3 of the Steep paper what they are for. An execute
-action becomes a step with the command line of its service, a for-each action a loop, an include action a program that
-is included. Variables with a value become parameters; those that an action sets are outputs of its step.
+https://steep-wms.github.io/docs/#workflows describes the format, section 3 of the Steep paper its purpose. An execute
+action becomes a step with the command line of its service, a for-each action a loop, an include action an included
+program. Variables with a value become parameters; variables set by an action are outputs of its step.
 
-Where we differ: files are named after the parameter in the step's own folder, so that `store` says nothing; items of a
-loop are collected in the order of its input.
+Differences: files are named after the parameter in the step's own folder, so `store` has no effect; items of a loop are
+collected in the order of its input.
 """
 
 import re
@@ -45,7 +45,7 @@ _ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def program_from_steep(tree: Tree, catalogue: Catalogue) -> Program:
-    """The program that a Steep workflow stands for."""
+    """Return the program for a Steep workflow."""
     fields = Fields(tree.problems())
     row = fields.mapping((), tree.data, _WORKFLOW)
     api = fields.text(("api",), row.get("api"))
@@ -62,7 +62,7 @@ def program_from_steep(tree: Tree, catalogue: Catalogue) -> Program:
 
 
 def place_of_action(data: Mapping[str, Any], identity: str) -> Place:
-    """Where the action that became the step of some id stands, as far as it gave its id itself."""
+    """Return the place of the action that became a step, if the action has an id of its own."""
     waiting: list[tuple[Place, Any]] = [(("actions",), data.get("actions") or [])]
     while waiting:
         place, rows = waiting.pop()
@@ -75,7 +75,7 @@ def place_of_action(data: Mapping[str, Any], identity: str) -> Place:
 
 @dataclass(slots=True)
 class _Plan:
-    """An action, checked so far that the variables it sets are known."""
+    """An action, checked far enough to know the variables it sets."""
 
     id: str
     place: Place
@@ -83,34 +83,34 @@ class _Plan:
     scope: tuple[str, ...]
     inside: "list[_Plan]" = field(default_factory=list)
     variable: str = ""
-    """What the body of a loop calls its item."""
+    """The name of the item inside a loop."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a workflow, or a macro, with all macros that it includes."""
+    """A reader of a workflow or macro, with all macros it includes."""
 
     fields: Fields
     catalogue: Catalogue
     folder: str
     retries: Retries = NO_RETRIES
     trail: tuple[str, ...] = ()
-    """The macros on the way here."""
+    """The macros on the path to this one."""
     ids: set[str] = field(default_factory=set)
     steps: dict[str, str] = field(default_factory=dict)
-    """The ids of steps by those of their actions."""
+    """Ids of steps by the ids of their actions."""
     includes: dict[str, Program] = field(default_factory=dict)
     variables: Variables = field(init=False)
 
     def program(
         self, name: str, place: Place, row: Mapping[str, Any], priority: int = 0, macro: Macro | None = None
     ) -> Program:
-        """The program of a workflow or macro."""
+        """Return the program of a workflow or macro."""
         self.variables = Variables(
             self.fields, self.folder, files_among(row.get("actions"), self.catalogue, self.trail)
         )
         plans = self.plans((*place, "actions"), row.get("actions"), ())
-        parameters = self.variables.parameters((*place, "vars"), row.get("vars"), macro)
+        parameters = self.variables.parameters((*place, "vars"), row.get("vars"), macro, self.steps)
         self.setters(plans)
         placed = self.body(plans)
         values = self.variables.values
@@ -119,7 +119,7 @@ class _Reader:
             wanted = [key for key in macro.outputs if self.variables.known((*place, "parameters"), key, ()).text]
         outputs = {key: f"{{{{ {values[key].text} }}}}" for key in wanted}
         if not placed:
-            self.fields.problems.add((*place, "actions"), "there are no actions")
+            self.fields.problems.add((*place, "actions"), "has no actions")
         steps = tuple(each.step for each in placed)
         program = Program(name, steps, parameters, outputs, dict(self.includes), priority)
         if not self.fields.problems.count:
@@ -129,7 +129,7 @@ class _Reader:
     # Ids and variables
 
     def plans(self, place: Place, value: Any, scope: tuple[str, ...]) -> list[_Plan]:
-        """The actions of a body, with the ids of their steps."""
+        """Read the actions of a body, and assign ids to their steps."""
         found = []
         for spot, row in self.fields.rows(place, value):
             kind = row.get("type") if isinstance(row, dict) else None
@@ -140,6 +140,8 @@ class _Reader:
             wanted = row.get("id") or row.get("service") or row.get("macro") or f"for_{row.get('enumerator')}"
             plan = _Plan(self.fresh(str(wanted)), spot, row, scope)
             if row.get("id"):
+                if str(row["id"]) in self.steps:
+                    self.fields.problems.add((*spot, "id"), f"a second action has the id {quoted(str(row['id']))}")
                 self.steps[str(row["id"])] = plan.id
             if kind == "for":
                 plan.inside = self.plans((*spot, "actions"), row.get("actions"), (*scope, plan.id))
@@ -147,7 +149,7 @@ class _Reader:
         return found
 
     def fresh(self, wanted: str) -> str:
-        """An id for a step, as near to the wanted one as possible."""
+        """Return an unused id for a step, as close to the wanted one as possible."""
         name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)[:90] or "step"
         name = name if name[0].isalpha() or name[0] == "_" else f"_{name}"
         identity, number = name, 1
@@ -158,7 +160,7 @@ class _Reader:
         return identity
 
     def setters(self, plans: Sequence[_Plan]) -> None:
-        """Note the variables that actions set."""
+        """Record the variables that actions set."""
         for plan in plans:
             match plan.row["type"]:
                 case "execute":
@@ -177,7 +179,7 @@ class _Reader:
                     self.set_by_loop(plan)
 
     def set_by_loop(self, plan: _Plan) -> None:
-        """Note what a loop calls its item, and what it collects."""
+        """Record the name of a loop's item, and what it collects."""
         name = self.fields.text((*plan.place, "enumerator"), plan.row.get("enumerator"))
         plan.variable = identifier(name, self.ids | TAKEN | RESERVED | {INDEX, ROUND})
         self.variables.set((*plan.place, "enumerator"), name, Value(plan.variable, scope=(*plan.scope, plan.id)))
@@ -191,12 +193,12 @@ class _Reader:
     # Actions
 
     def body(self, plans: Sequence[_Plan]) -> list[Placed]:
-        """The steps of a body."""
+        """Return the steps of a body."""
         makers = {"execute": self.execute, "for": self.loop, "include": self.include}
         return [makers[plan.row["type"]](plan) for plan in plans]
 
     def needs(self, plan: _Plan) -> tuple[str, ...]:
-        """The steps that a step waits for besides those whose outputs it uses."""
+        """Return the steps that a step waits for, besides those whose outputs it uses."""
         place = (*plan.place, "dependsOn")
         names = self.fields.words(place, plan.row.get("dependsOn"))
         for name in names:
@@ -205,9 +207,11 @@ class _Reader:
         return tuple(dict.fromkeys(self.steps[name] for name in names if name in self.steps))
 
     def execute(self, plan: _Plan) -> Placed:
-        """A step that calls a service."""
+        """Return a step that calls a service."""
         name = self.fields.text((*plan.place, "service"), plan.row.get("service"))
         service = self.catalogue.services.get(name)
+        if name in self.catalogue.unfit:
+            self.catalogue.unfit[name].settle()
         if service is None:
             remedy = did_you_mean(name, self.catalogue.services) or "give its metadata with --services"
             self.fields.problems.add((*plan.place, "service"), f"no service named {quoted(name)}", remedy)
@@ -230,7 +234,7 @@ class _Reader:
         return Placed(step, plan.place, ())
 
     def call(self, plan: _Plan, service: Service) -> tuple[Action, dict[str, Output]]:
-        """What a step runs, and what it leaves behind."""
+        """Return the command of a step, and its outputs."""
         inputs = self.given(plan, ("inputs", "parameters"), service)
         prefixes = self.prefixes(plan, service)
         words: list[str] = []
@@ -257,20 +261,22 @@ class _Reader:
     def completed(
         self, plan: _Plan, service: Service, parameter: ServiceParameter, given: list[Value]
     ) -> Sequence[Value]:
-        """The values for a parameter, with its default, as many as its cardinality allows."""
+        """Return the values of a parameter with its default, within its cardinality."""
         place = (*plan.place, "inputs")
         if not given and parameter.default is not None and parameter.least:
             return [Value(constant=parameter.default, is_list=isinstance(parameter.default, list))]
-        if len(given) < parameter.least:
+        counts = [value.count if value.is_list is not False else 1 for value in given]
+        known = sum(count or 0 for count in counts)
+        if known < parameter.least and None not in counts:
             reason = f"{quoted(service.id)} needs {'a value' if parameter.least == 1 else f'{parameter.least} values'}"
             self.fields.problems.add(place, f"{reason} for {quoted(parameter.id)}")
-        if len(given) > parameter.most:
-            reason = f"{quoted(service.id)} takes {parameter.most} of {quoted(parameter.id)}, not {len(given)}"
+        if known > parameter.most and parameter.type != DIRECTORY:
+            reason = f"{quoted(service.id)} takes {parameter.most} of {quoted(parameter.id)}, not {known}"
             self.fields.problems.add(place, reason)
         return given
 
     def given(self, plan: _Plan, keys: Sequence[str], service: Service) -> dict[str, list[Value]]:
-        """The values that an action passes, by parameter."""
+        """Return the values that an action passes, by parameter."""
         known = {each.id: each for each in service.parameters if not each.is_output}
         found: dict[str, list[Value]] = {}
         for key in keys:
@@ -284,12 +290,12 @@ class _Reader:
                     continue
                 value = self.variables.given(spot, part, plan.scope)
                 if not value.text and known[name].type in FILES and isinstance(value.constant, str):
-                    value = Value(constant=located(value.constant, self.folder), is_list=False)
+                    value = Value(constant=located(value.constant, self.folder), count=1, is_list=False)
                 found.setdefault(name, []).append(value)
         return found
 
     def prefixes(self, plan: _Plan, service: Service) -> dict[str, str]:
-        """The outputs for which there is a variable, with what stands before their names."""
+        """Return the outputs that have a variable, with the prefixes of their names."""
         known = {each.id for each in service.parameters if each.is_output}
         found: dict[str, str] = {}
         for spot, row in self.fields.rows((*plan.place, "outputs"), plan.row.get("outputs")):
@@ -299,11 +305,14 @@ class _Reader:
                 self.fields.problems.add(
                     (*spot, "id"), f"{quoted(service.id)} has no output {quoted(name)}", did_you_mean(name, known)
                 )
+            if name in found:
+                reason = f"a second variable for the output {quoted(name)} of {quoted(service.id)}"
+                self.fields.problems.add(spot, reason, "remove one of them")
             found[name] = self.fields.text((*spot, "prefix"), part.get("prefix"), default="")
         return found
 
     def loop(self, plan: _Plan) -> Placed:
-        """A step for each item of a list."""
+        """Return a loop over the items of a list."""
         source = self.variables.known((*plan.place, "input"), plan.row.get("input"), plan.scope)
         inside = self.body(plan.inside)
         scope = (*plan.scope, plan.id)
@@ -316,7 +325,7 @@ class _Reader:
         gives = {"output": f"{{{{ {yields['yieldToOutput']} }}}}"} if yields.get("yieldToOutput") else {}
         over = f"{{{{ {source.items} }}}}" if source.text else source.constant
         if not inside:
-            self.fields.problems.add((*plan.place, "actions"), "there are no actions")
+            self.fields.problems.add((*plan.place, "actions"), "has no actions")
         step = Step(
             plan.id,
             name=kind_of(plan.id),
@@ -328,7 +337,7 @@ class _Reader:
         return Placed(step, plan.place, tuple(inside))
 
     def include(self, plan: _Plan) -> Placed:
-        """A step that includes a macro."""
+        """Return a step that includes a macro."""
         name = self.fields.text((*plan.place, "macro"), plan.row.get("macro"))
         macro = self.catalogue.macros.get(name)
         if macro is None or name in self.trail:
@@ -345,11 +354,28 @@ class _Reader:
             part = self.fields.mapping(spot, row, ("id", "var", "value"))
             key = self.fields.text((*spot, "id"), part.get("id"))
             value = self.variables.given(spot, part, plan.scope)
+            if keys.get(key, key) in inputs:
+                self.fields.problems.add(spot, f"{quoted(key)} is passed to {quoted(name)} twice", "remove one of them")
             inputs[keys.get(key, key)] = f"{{{{ {value.text} }}}}" if value.text else value.constant
+        self.check_outputs(plan, macro)
         return Placed(Step(plan.id, name, include=name, needs=self.needs(plan), inputs=inputs), plan.place, ())
 
+    def check_outputs(self, plan: _Plan, macro: Macro) -> None:
+        """Each output of a macro needs exactly one variable."""
+        place = (*plan.place, "outputs")
+        given: set[str] = set()
+        for spot, row in self.fields.rows(place, plan.row.get("outputs")):
+            key = str(row.get("id")) if isinstance(row, dict) else ""
+            if key in given:
+                reason = f"a second variable for the output {quoted(key)} of {quoted(macro.id)}"
+                self.fields.problems.add(spot, reason, "remove one of them")
+            given.add(key)
+        for key in macro.outputs:
+            if key not in given:
+                self.fields.problems.add(place, f"{quoted(macro.id)} needs a variable for its output {quoted(key)}")
+
     def macro(self, macro: Macro) -> Program:
-        """The program of a macro, read from its own file."""
+        """Return the program of a macro, read from its own file."""
         fields = Fields(macro.tree.problems())
         folder = str(Path(macro.tree.file).parent.absolute())
         inner = _Reader(fields, self.catalogue, folder, self.retries, (*self.trail, macro.id))
@@ -359,7 +385,7 @@ class _Reader:
 
 
 def _output(plan: _Plan, service: Service | None, name: str) -> Value:
-    """What a variable stands for that an execute action sets."""
+    """Return the value of a variable set by an execute action."""
     kinds = {each.id: each for each in service.parameters} if service is not None else {}
     text = f"steps[{plan.id!r}][{name!r}]"
     if name not in kinds:

@@ -1,6 +1,7 @@
-"""Values taken out of Steep's files: each of the kind that is wanted, or noted as a problem with its place.
+"""Read typed values from Steep files, and report problems with their place.
 
-Steep's older releases wrote fields with underscores (`data_type`), its newer ones without (`dataType`): both are read.
+Older releases of Steep wrote fields with underscores (`data_type`), newer ones in camel case (`dataType`); both are
+read.
 """
 
 import re
@@ -15,7 +16,7 @@ from tradewind.model.units import DAY, HOUR, MINUTE, SECOND, Duration
 from tradewind.model.workflow import Retry
 
 UNLIMITED = 1_000_000
-"""How often something is tried that Steep would try for ever."""
+"""Attempts for actions that Steep would retry forever."""
 
 _UNITS: Mapping[str, Duration] = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds", "milli", "millis"), SECOND // 1000),
@@ -29,13 +30,13 @@ _UNDERSCORE = re.compile(r"_([a-z])")
 
 
 class Fields:
-    """Reads the fields of one file."""
+    """A reader of the fields of one file."""
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
 
     def mapping(self, place: Place, value: Any, known: Sequence[str]) -> dict[str, Any]:
-        """An object with none but the known fields, whichever way they are spelt."""
+        """Return a mapping with only known fields, in either spelling."""
         if not isinstance(value, dict):
             self.problems.add(place, "is missing" if value is None else f"must be a mapping, not {told(value)}")
             return {}
@@ -50,7 +51,7 @@ class Fields:
         return found
 
     def rows(self, place: Place, value: Any) -> list[tuple[Place, Any]]:
-        """The items of a list with their places; nothing is an empty list."""
+        """Return the items of a list with their places; nothing is an empty list."""
         if value is None:
             return []
         if not isinstance(value, list):
@@ -59,7 +60,7 @@ class Fields:
         return [((*place, at), item) for at, item in enumerate(value)]
 
     def text(self, place: Place, value: Any, *, default: str | None = None) -> str:
-        """Text; without a default it must be there."""
+        """Return text; without a default it is required."""
         if value is None and default is not None:
             return default
         if isinstance(value, str) and value.strip():
@@ -68,19 +69,19 @@ class Fields:
         return ""
 
     def words(self, place: Place, value: Any) -> tuple[str, ...]:
-        """A list of texts; one text alone will do."""
+        """Return a list of texts; a single text is accepted, too."""
         given = [value] if isinstance(value, str) else value
         return tuple(self.text(spot, item) for spot, item in self.rows(place, given))
 
     def choice(self, place: Place, value: Any, choices: Sequence[str]) -> str:
-        """One of some words."""
+        """Return one of several words."""
         word = self.text(place, value)
         if word and word not in choices:
             self.problems.add(place, f"{told(word)} is not supported", f"choose from {', '.join(choices)}")
         return word
 
     def number(self, place: Place, value: Any, default: float) -> float:
-        """A number."""
+        """Return a number."""
         if value is None:
             return default
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -89,7 +90,7 @@ class Fields:
         return default
 
     def duration(self, place: Place, value: Any) -> Duration | None:
-        """A duration as Steep writes it, `1h 30m`; a bare number is milliseconds."""
+        """Return a duration as Steep writes it, `1h 30m`; a bare number means milliseconds."""
         if value is None:
             return None
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -101,26 +102,30 @@ class Fields:
                 break
             total, at = total + int(found[1]) * unit, found.end()
         if not text or at < len(text):
-            self.problems.add(place, f"must be a duration, not {told(value)}", "write it as in 1h 30m")
+            self.problems.add(place, f"must be a duration, not {told(value)}", "write it like 1h 30m")
             return None
         return total
 
     def timeout(self, place: Place, value: Any) -> Duration | None:
-        """A time-out: a duration, or a policy that holds one."""
+        """Return a time-out: a duration, or a policy that contains one."""
         if isinstance(value, dict):
             policy = self.mapping(place, value, ("timeout", "errorOnTimeout"))
+            if policy.get("errorOnTimeout", True) is not True:
+                given = told(policy["errorOnTimeout"])
+                remedy = "leave it out, or set it to true: a time-out is an error, and is retried like other errors"
+                self.problems.add((*place, "errorOnTimeout"), f"{given} is not supported", remedy)
             return self.duration((*place, "timeout"), policy.get("timeout"))
         return self.duration(place, value)
 
     def limits(self, place: Place, row: Mapping[str, Any]) -> tuple[Limits, Duration | None]:
-        """How long one attempt may run and be silent, and how long all of them may take."""
+        """Return the time limits of one attempt (run time and silence), and of all attempts."""
         run, silence, total = (
             self.timeout((*place, name), row.get(name)) for name in ("maxRuntime", "maxInactivity", "deadline")
         )
         return Limits(run, silence), total
 
     def retries(self, place: Place, value: Any) -> Retries:
-        """A retry policy; it holds for whatever goes wrong."""
+        """Return a retry policy, which applies to every cause of failure."""
         if value is None:
             return NO_RETRIES
         row = self.mapping(place, value, ("maxAttempts", "delay", "exponentialBackoff", "maxDelay"))

@@ -1,6 +1,6 @@
-"""Steep's service metadata and macros: what the actions of its workflows speak of.
+"""Read Steep's service metadata and macros, which the actions of its workflows refer to.
 
-https://steep-wms.github.io/docs/#service-metadata describes them. One file holds one of them or a list.
+https://steep-wms.github.io/docs/#service-metadata describes them. A file contains one of them or a list.
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.formats.complaints import told
-from tradewind.formats.errors import Place, quoted
+from tradewind.formats.errors import Place, Problems, quoted
 from tradewind.formats.steep_fields import Fields
 from tradewind.formats.tree import Tree
 from tradewind.model.action import Json, Limits
@@ -27,14 +27,14 @@ _MACRO = ("id", "name", "description", "parameters", "vars", "actions")
 _CARDINALITY = re.compile(r"(\d+)\.\.(\d+|n)")
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MANY = 10**9
-"""What `n` stands for."""
+"""The value of `n`."""
 DIRECTORY, OPTIONAL = "directory", "fileOrEmptyList"
 FILES = frozenset({"file", DIRECTORY, OPTIONAL})
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a service is given, or leaves behind."""
+    """An input or output of a service."""
 
     id: str
     is_output: bool
@@ -52,10 +52,10 @@ class Service:
 
     id: str
     path: str
-    """The program, or the image of a container."""
+    """The program, or the container image."""
     is_container: bool
     parameters: tuple[Parameter, ...]
-    """In the order in which they are passed."""
+    """Parameters in the order in which they are passed."""
     options: tuple[str, ...]
     capabilities: frozenset[str]
     retries: Retries
@@ -65,13 +65,13 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A part of a workflow that actions include; its actions are read when it is first included."""
+    """A reusable part of a workflow; its actions are read when it is first included."""
 
     id: str
     tree: Tree
     place: Place
     inputs: Mapping[str, Any]
-    """Defaults by name; those that must be given are in `required`."""
+    """Defaults by name; required parameters are in `required`."""
     required: frozenset[str]
     outputs: tuple[str, ...]
     body: Mapping[str, Any]
@@ -79,14 +79,16 @@ class Macro:
 
 @dataclass(slots=True)
 class Catalogue:
-    """All services and macros that a workflow may speak of."""
+    """All services and macros that a workflow may refer to."""
 
     services: dict[str, Service] = field(default_factory=dict)
     macros: dict[str, Macro] = field(default_factory=dict)
+    unfit: dict[str, Problems] = field(default_factory=dict)
+    """Problems of services that cannot be run; reported only if an action uses them."""
 
 
 def files_of_services(folder: Path, given: Sequence[Path] | None) -> list[Path]:
-    """The files of services and macros: those given, with all in a folder, or else those beside a workflow."""
+    """Return the files of services and macros: those given, files in given folders, or those next to the workflow."""
     if given is None:
         suffixes = ("", *sorted(_SUFFIXES))
         beside = [folder / f"{name}{suffix}" for name in ("services", "macros") for suffix in suffixes]
@@ -105,10 +107,18 @@ def catalogue_from(trees: Iterable[Tree]) -> Catalogue:
         rows = [((), tree.data)] if isinstance(tree.data, dict) else fields.rows((), tree.data)
         for place, row in rows:
             is_macro = isinstance(row, dict) and "actions" in row
-            entry = _macro(fields, tree, place, row) if is_macro else _service(fields, tree, place, row)
+            if is_macro:
+                entry: Macro | Service = _macro(fields, tree, place, row)
+            else:
+                own = Fields(tree.problems())
+                entry = _service(own, tree, place, row)
+                if own.problems.count and not entry.id:
+                    own.problems.settle()
+                elif own.problems.count:
+                    found.unfit[entry.id] = own.problems
             into: dict[str, Any] = found.macros if is_macro else found.services
             if entry.id in into:
-                fields.problems.add(place, f"{quoted(entry.id)} is described twice", "remove one of them")
+                fields.problems.add(place, f"{quoted(entry.id)} is defined twice", "remove one of them")
             into[entry.id] = entry
         fields.problems.settle()
     return found
@@ -149,13 +159,11 @@ def _parameter(fields: Fields, place: Place, value: Any) -> Parameter:
     least, most = (int(found[1]), MANY if found[2] == "n" else int(found[2])) if found else (1, 1)
     if found is None or least > most:
         fields.problems.add(
-            (*place, "cardinality"), f"{told(cardinality)} is no cardinality", "write it as in 0..1 or 1..n"
+            (*place, "cardinality"), f"{told(cardinality)} is not a cardinality", "write it like 0..1 or 1..n"
         )
     kind = fields.choice((*place, "type"), row.get("type"), ("input", "output", "argument"))
     if kind == "output" and most > 1:
-        fields.problems.add(
-            (*place, "cardinality"), "an output of which there are several is not supported", "use 1..1"
-        )
+        fields.problems.add((*place, "cardinality"), "an output with several values is not supported", "use 1..1")
     return Parameter(
         fields.text((*place, "id"), row.get("id")),
         kind == "output",
@@ -185,6 +193,8 @@ def _macro(fields: Fields, tree: Tree, place: Place, value: Any) -> Macro:
     for spot, given in fields.rows((*place, "parameters"), row.get("parameters")):
         part = fields.mapping(spot, given, ("id", "name", "description", "type", "default"))
         name = fields.text((*spot, "id"), part.get("id"))
+        if name in inputs or name in outputs:
+            fields.problems.add(spot, f"a second parameter is named {quoted(name)}", "remove one of them")
         if fields.choice((*spot, "type"), part.get("type"), ("input", "output")) == "output":
             outputs.append(name)
         else:

@@ -1,4 +1,4 @@
-"""The variables of a Steep workflow or macro: what they stand for, where they are known, and which are files."""
+"""The variables of a Steep workflow or macro: their values, their scope, and which of them are files."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -16,7 +16,7 @@ _KINDS: Mapping[type, Kind] = {bool: Kind.BOOL, int: Kind.INT, float: Kind.NUMBE
 
 
 class Variables:
-    """What each variable stands for."""
+    """The values of all variables."""
 
     def __init__(self, fields: Fields, folder: str, files: Container[str]) -> None:
         self.values: dict[str, Value] = {}
@@ -24,9 +24,12 @@ class Variables:
         self._folder = folder
         self._files = files
 
-    def parameters(self, place: Place, value: Any, macro: Macro | None) -> dict[str, Parameter]:
-        """Variables that have a value, and what a macro is given, as parameters."""
+    def parameters(
+        self, place: Place, value: Any, macro: Macro | None, actions: Container[str]
+    ) -> dict[str, Parameter]:
+        """Return variables that have a value, and the inputs of a macro, as parameters; no action has their ids."""
         found: dict[str, Parameter] = {}
+        names: set[str] = set()
         for name, default in macro.inputs.items() if macro is not None else ():
             key = identifier(name, found)
             found[key] = Parameter(default, required=macro is not None and name in macro.required)
@@ -34,25 +37,28 @@ class Variables:
         for spot, row in self._fields.rows(place, value):
             given = self._fields.mapping(spot, row, ("id", "value"))
             name = self._fields.text((*spot, "id"), given.get("id"))
-            if name in self.values:
+            if name in self.values or name in names:
                 self._fields.problems.add(spot, f"a second variable is named {quoted(name)}")
+            elif name in actions:
+                self._fields.problems.add(spot, f"an action has the id {quoted(name)}", "rename one of them")
             elif given.get("value") is not None:
                 key = identifier(name, found)
                 constant = self._at_home(given["value"]) if name in self._files else given["value"]
                 kind = _KINDS.get(type(constant), Kind.ANY)
                 found[key] = Parameter(constant, kind=Kind.FILE if kind is Kind.TEXT and name in self._files else kind)
-                self.values[name] = Value(f"params.{key}", is_list=isinstance(constant, list))
+                self.values[name] = Value(f"params.{key}", count=_count(constant), is_list=isinstance(constant, list))
+            names.add(name)
         return found
 
     def set(self, place: Place, name: Any, value: Value) -> None:
-        """Note what a variable stands for that an action sets."""
+        """Record the value of a variable that an action sets."""
         name = self._fields.text(place, name)
         if name in self.values:
-            self._fields.problems.add(place, f"the variable {quoted(name)} has a value already", "use another one")
+            self._fields.problems.add(place, f"the variable {quoted(name)} already has a value", "use another one")
         self.values[name] = value
 
     def known(self, place: Place, name: Any, scope: tuple[str, ...]) -> Value:
-        """What a variable stands for where it is used."""
+        """Return the value of a variable where it is used."""
         name = self._fields.text(place, name)
         value = self.values.get(name)
         if value is None:
@@ -60,28 +66,34 @@ class Variables:
             self._fields.problems.add(place, f"no variable {quoted(name)} has a value", remedy)
             return Value()
         if value.scope != scope[: len(value.scope)]:
-            remedy = "only what the loop yields to its output is seen from here"
-            self._fields.problems.add(place, f"the variable {quoted(name)} is known inside a loop only", remedy)
+            remedy = "only what the loop yields to its output is visible here"
+            self._fields.problems.add(place, f"the variable {quoted(name)} is only visible inside a loop", remedy)
         return value
 
     def given(self, place: Place, part: Mapping[str, Any], scope: tuple[str, ...]) -> Value:
-        """A variable, or a value that stands there itself."""
+        """Return a variable, or an explicit value."""
         if ("var" in part) == ("value" in part):
             self._fields.problems.add(place, "needs either a var or a value")
             return Value()
         if "value" in part:
-            return Value(constant=part["value"], is_list=isinstance(part["value"], list))
+            value = part["value"]
+            return Value(constant=value, count=_count(value), is_list=isinstance(value, list))
         return self.known((*place, "var"), part["var"], scope)
 
     def _at_home(self, value: Json) -> Json:
-        """Paths of files as seen from the folder of the workflow."""
+        """Resolve file paths against the folder of the workflow."""
         if isinstance(value, list):
             return [self._at_home(item) for item in value]
         return located(value, self._folder) if isinstance(value, str) else value
 
 
+def _count(constant: Json) -> int:
+    """Return the number of values: the length of a list, otherwise one."""
+    return len(constant) if isinstance(constant, list) else 1
+
+
 def identifier(name: str, taken: Container[str]) -> str:
-    """A name that expressions can use, as near to the given one as possible."""
+    """Return a name that expressions can use, as close to the given one as possible."""
     key = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
     key = f"_{key}" if key[0].isdigit() else key
     while key in taken:
@@ -90,7 +102,7 @@ def identifier(name: str, taken: Container[str]) -> str:
 
 
 def files_among(actions: Any, catalogue: Catalogue, trail: Sequence[str] = ()) -> frozenset[str]:
-    """The variables that are used for files alone, so that relative paths in them can be told from other text."""
+    """Return the variables that are only used for files, so that relative paths can be told from other text."""
     uses: dict[str, set[bool]] = {}
     _collect(actions, catalogue, trail, uses)
     return frozenset(name for name, kinds in uses.items() if kinds == {True})

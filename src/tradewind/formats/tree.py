@@ -1,4 +1,4 @@
-"""Plain data read from a file, and the way back from a place in the data to a line of the file."""
+"""Plain data read from a file, and the line of each value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from typing import Any
 from tradewind.formats.errors import Place, Problems
 
 DEEPEST = 64
-"""How deep values may be nested: no format here needs more than ten levels."""
+"""Maximum nesting depth: no format here needs more than ten levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Mappings, lists and scalars as they stand in a file."""
+    """Mappings, lists and scalars as read from a file."""
 
     file: str
     data: Any
     find_lines: Callable[[frozenset[Place]], Mapping[Place, int]]
-    """Reads the file once more for the lines of the places asked for, as far as they exist."""
+    """Reads the file again to find the lines of the given places, as far as they exist."""
 
     def locate(self, places: Sequence[Place]) -> list[int | None]:
-        """The line of each place, or of the nearest place above it that exists."""
+        """Return the line of each place, or of the nearest enclosing place that exists."""
         ways = frozenset(place[:length] for place in places for length in range(len(place) + 1))
         lines = self.find_lines(ways)
         return [self._nearest(place, lines) for place in places]
 
     def problems(self) -> Problems:
-        """An empty list of problems with this file."""
+        """Return an empty list of problems with this file."""
         return Problems(self.file, self.locate)
 
     @staticmethod

@@ -1,18 +1,19 @@
-"""WfFormat, the JSON in which WfCommons publishes recorded workflows: https://github.com/wfcommons/WfFormat.
+"""WfFormat, the JSON format in which WfCommons publishes recorded workflows: https://github.com/wfcommons/WfFormat.
 
-Since version 1.5 a file has `workflow.specification` (tasks, files) beside `workflow.execution` (run times, commands);
-1.6 adds only optional sums. Before, everything stood in `workflow.tasks` (`workflow.jobs` until 1.2), tasks named their
-parents by name rather than by id, and sizes and run times had no unit in their names. Both layouts are read, whatever
-the version says.
+Since version 1.5 a file has `workflow.specification` (tasks, files) and `workflow.execution` (run times, commands);
+1.6 adds only optional totals. Before, everything was in `workflow.tasks` (`workflow.jobs` until 1.2), tasks referred to
+their parents by name instead of id, and the names of sizes and run times had no unit. Both layouts are read for every
+stated version.
 
-What we make of a recording, where it leaves a choice:
+Where a recording leaves a choice:
 
-- A run time of exactly 0 was rounded by the recorder; it becomes one millisecond. None recorded: none declared.
-- Memory, bytes and processor use tell what a task used, not what it needs, and are left out. Cores are what it was
-  given: they become `cpus`, unless no task has more than one, for one core is what any slot has.
-- A name that is the task's id is shortened to the program it runs or else loses its number (`mProject_ID0000001` is a
-  `mProject`), so that tasks of one kind share a name; other names are kept. A `category` outweighs both.
-- A command is its program and arguments, with spaces in between, as the recorders themselves joined and cut them.
+- A run time of exactly 0 was rounded by the recorder; it becomes one millisecond. A missing run time stays undeclared.
+- Memory, bytes and processor use record what a task used, not what it needs, and are ignored. Cores are what it was
+  given: they become `cpus`, unless no task has more than one, because every slot has one core.
+- A name that equals the task's id is shortened to the program it runs, or otherwise loses its number
+  (`mProject_ID0000001` is a `mProject`), so that tasks of one kind share a name; other names are kept. A `category`
+  takes precedence over both.
+- A command is its program and arguments, joined by spaces, as the recorders themselves join and split them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,14 +35,14 @@ from tradewind.model.workflow import File, Task, Workflow
 
 VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 BRIEFEST: Duration = SECOND // 1000
-"""What a recorded run time of zero is taken for."""
+"""The value used for a recorded run time of zero."""
 
 _MOST_SECONDS = 10**12
 _MOST_BYTES = 10**18
 
 
 def workflow_from_wfformat(tree: Tree, *, lenient: bool = False) -> Workflow:
-    """The workflow that a WfFormat file holds; `lenient` takes negative run times and sizes for zero."""
+    """Return the workflow in a WfFormat file; `lenient` reads negative run times and sizes as zero."""
     reader = _Reader(tree.problems(), lenient)
     data = tree.data
     version = data.get("schemaVersion")
@@ -57,7 +58,7 @@ def workflow_from_wfformat(tree: Tree, *, lenient: bool = False) -> Workflow:
 
 
 def place_of_task(data: Any, identity: str) -> Place:
-    """Where a task stands in a file that was read without problems."""
+    """Return the place of a task in a file that was read without problems."""
     body = data["workflow"]
     if "specification" in body:
         above: Place = ("workflow", "specification", "tasks")
@@ -71,7 +72,7 @@ def place_of_task(data: Any, identity: str) -> Place:
 
 @dataclass(slots=True)
 class _Entry:
-    """A task as either layout states it."""
+    """A task as stated in either layout."""
 
     identity: str
     name: str
@@ -106,12 +107,12 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Reader:
-    """Takes values of the wanted kind out of plain data, and notes where they are of another."""
+    """A reader of typed values that reports values of the wrong type."""
 
     problems: Problems
     lenient: bool
     sound: set[str] = field(default_factory=set)
-    """Names that were looked at and found good; most names appear many times."""
+    """Names that were already checked; most names appear many times."""
 
     def mapping(self, place: Place, value: Any) -> Mapping[str, Any]:
         if isinstance(value, dict):
@@ -120,7 +121,7 @@ class _Reader:
         return {}
 
     def rows(self, place: Place, value: Any) -> Sequence[Mapping[str, Any]]:
-        """A list of objects; what is none is noted and left empty, so that positions stay."""
+        """Return a list of objects; report other items and replace them by empty ones, so that positions hold."""
         if not isinstance(value, list):
             self.problems.add(place, "is missing" if value is None else f"must be a list, not {told(value)}")
             return ()
@@ -136,7 +137,7 @@ class _Reader:
         if not isinstance(value, list):
             self.problems.add((*place, key), f"must be a list, not {told(value)}")
             return ()
-        with suppress(TypeError):  # some item is an object
+        with suppress(TypeError):  # an item is an object, which cannot be hashed
             if self.sound.issuperset(value):
                 return value
         return [self.name((*place, key), item) for item in value]
@@ -156,7 +157,7 @@ class _Reader:
         return "" if row.get("category") is None else self.name((*place, "category"), row["category"])
 
     def number(self, row: Mapping[str, Any], keys: Sequence[str], place: Place, most: int) -> float | None:
-        """The number under the first of some keys that is there; never negative."""
+        """Return the number under the first of several keys that exists; never negative."""
         for key in keys:
             value = row.get(key)
             if value is None:
@@ -164,7 +165,7 @@ class _Reader:
             if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite_number(value):
                 self.problems.add((*place, key), f"must be a number, not {told(value)}")
             elif value < 0 and not self.lenient:
-                self.problems.add((*place, key), f"{value} is negative", "--lenient takes it for zero")
+                self.problems.add((*place, key), f"{value} is negative", "--lenient reads it as zero")
             elif value > most:
                 self.problems.add((*place, key), f"{told(value)} is too large")
             else:
@@ -201,12 +202,12 @@ class _Reader:
 
 
 def isfinite_number(value: float) -> bool:
-    """Whether a number is finite; whole numbers of any length are."""
+    """Return whether a number is finite; integers of any length are."""
     return isinstance(value, int) or isfinite(value)
 
 
 def _nested(reader: _Reader, body: Mapping[str, Any]) -> list[_Entry]:
-    """Tasks of versions 1.5 and later."""
+    """Return the tasks of versions 1.5 and later."""
     above = ("workflow", "specification")
     specification = reader.mapping(above, body["specification"])
     sizes: dict[str, int] = {}
@@ -260,7 +261,7 @@ def _add_execution(reader: _Reader, execution: Mapping[str, Any], by_id: Mapping
 
 
 def _flat(reader: _Reader, body: Mapping[str, Any]) -> list[_Entry]:
-    """Tasks of versions before 1.5; they may speak of each other by name or by id."""
+    """Return the tasks of versions before 1.5, which may refer to each other by name or by id."""
     key = "tasks" if "tasks" in body else "jobs"
     above = ("workflow", key)
     if not body:

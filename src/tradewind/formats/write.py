@@ -1,8 +1,8 @@
-"""Workflows as text: native YAML, and WfFormat 1.5.
+"""Write workflows as text: native YAML, and WfFormat 1.5.
 
-YAML is written line by line rather than by a YAML library, which is twenty times as fast and lets short things stand on
-one line. What is written here reads back as the same workflow; WfFormat has no place for requirements other than cpus,
-for run times by machine type, retries, timeouts, checkpoints, priorities and deadlines, and loses them.
+YAML is written line by line instead of by a library, which is twenty times faster and keeps short values on one line.
+The output reads back as the same workflow. WfFormat has no fields for requirements other than cpus, run times by
+machine type, retries, timeouts, checkpoints, priorities and deadlines, and loses them.
 """
 
 import gzip
@@ -17,6 +17,7 @@ import orjson
 
 from tradewind.formats.errors import FormatError
 from tradewind.formats.names import kind_of
+from tradewind.model.elastic import Elastic
 from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, in_seconds
 from tradewind.model.workflow import ONCE, File, Retry, Task, Workflow
 
@@ -25,16 +26,16 @@ _RESERVED = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SIZES = (("TiB", 1024**4), ("GiB", 1024**3), ("MiB", 1024**2), ("GB", 10**9), ("MB", 10**6))
 _NEVER = "1970-01-01T00:00:00Z"
-"""When a workflow ran that did not: WfFormat wants a time."""
+"""The execution time of a workflow that did not run: WfFormat requires one."""
 
 
 def write_native(workflow: Workflow) -> str:
-    """A workflow as native YAML."""
+    """Return a workflow as native YAML."""
     return "".join(_document(workflow))
 
 
 def write_wfformat(workflow: Workflow) -> bytes:
-    """A workflow as WfFormat 1.5."""
+    """Return a workflow as WfFormat 1.5."""
     children = workflow.children()
     ids = [task.id for task in workflow.tasks]
     files = _FileIds()
@@ -42,7 +43,7 @@ def write_wfformat(workflow: Workflow) -> bytes:
     for at, task in enumerate(workflow.tasks):
         row: dict[str, Any] = {"name": task.name, "id": task.id}
         if task.name == task.id:
-            row["category"] = task.name  # or a reader would take its number off
+            row["category"] = task.name  # otherwise a reader would strip its number
         row["parents"] = [ids[parent] for parent in workflow.parents[at]]
         row["children"] = [ids[child] for child in children[at]]
         row["inputFiles"] = [files.id_of(file) for file in task.inputs]
@@ -62,7 +63,7 @@ def write_wfformat(workflow: Workflow) -> bytes:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Put data in a file, packed where its name ends in `.gz`: all of it, or the file stays as it was."""
+    """Write a file atomically, compressed if its name ends in `.gz`: on an error the old file is kept."""
     packed = gzip.compress(data, 6, mtime=0) if path.name.endswith(".gz") else data
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
@@ -79,7 +80,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions that the file has, or that a new file would be given."""
+    """Return the permissions of the file, or of a new file."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -92,7 +93,7 @@ def _document(workflow: Workflow) -> Iterator[str]:
     if workflow.priority:
         yield f"priority: {workflow.priority}\n"
     if workflow.deadline is not None:
-        yield f"deadline: {_duration(workflow.deadline)}\n"
+        yield f"deadline: {duration_text(workflow.deadline)}\n"
     yield "tasks:\n" if workflow.tasks else "tasks: {}\n"
     for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
         fields = list(_fields(task, [workflow.tasks[parent].id for parent in parents]))
@@ -106,9 +107,9 @@ def _fields(task: Task, needs: Sequence[str]) -> Iterator[str]:
     if needs:
         yield f"    needs: [{', '.join(map(quote, needs))}]\n"
     if task.runtime is not None:
-        yield f"    runtime: {_duration(task.runtime)}\n"
+        yield f"    runtime: {duration_text(task.runtime)}\n"
     if task.runtimes:
-        yield f"    runtimes: {_mapping({kind: _duration(time) for kind, time in sorted(task.runtimes.items())})}\n"
+        yield f"    runtimes: {_mapping({kind: duration_text(time) for kind, time in sorted(task.runtimes.items())})}\n"
     yield from _requirement(task)
     for word, files in (("inputs", task.inputs), ("outputs", task.outputs)):
         if files:
@@ -117,12 +118,31 @@ def _fields(task: Task, needs: Sequence[str]) -> Iterator[str]:
     if task.retry != ONCE:
         yield f"    retries: {_retry(task.retry)}\n"
     if task.timeout is not None:
-        yield f"    timeout: {_duration(task.timeout)}\n"
+        yield f"    timeout: {duration_text(task.timeout)}\n"
     if task.checkpoint is not None:
-        saving = {"interval": _duration(task.checkpoint.interval), "cost": _duration(task.checkpoint.cost)}
+        saving = {"interval": duration_text(task.checkpoint.interval), "cost": duration_text(task.checkpoint.cost)}
         yield f"    checkpoint: {_mapping(saving)}\n"
+    if task.elastic is not None:
+        yield f"    divisible: {_mapping(_divisible(task.elastic))}\n"
     if task.command:
         yield f"    run: {_command(task.command)}\n"
+    if task.shell:
+        yield f"    shell: {task.shell}\n"
+
+
+def _divisible(elastic: Elastic) -> dict[str, str]:
+    found = {"iterations": str(elastic.iterations)}
+    if elastic.initial != 1:
+        found["initial"] = str(elastic.initial)
+    if elastic.maximum != 1_000:
+        found["maximum"] = str(elastic.maximum)
+    if elastic.within is not None:
+        found["within"] = duration_text(elastic.within)
+    if elastic.balancer:
+        found["balancer"] = quote(elastic.balancer)
+    if elastic.weights:
+        found["weights"] = f"[{', '.join(map(str, elastic.weights))}]"
+    return found
 
 
 def _requirement(task: Task) -> Iterator[str]:
@@ -158,15 +178,15 @@ def _retry(retry: Retry) -> str:
             "lost": str(retry.lost),
             "preempted": str(retry.preempted),
             "memory_growth": repr(retry.memory_growth),
-            "delay": _duration(retry.delay),
+            "delay": duration_text(retry.delay),
             "factor": repr(retry.factor),
-            "max_delay": _duration(retry.max_delay),
+            "max_delay": duration_text(retry.max_delay),
         }
     )
 
 
-def _duration(duration: Duration) -> str:
-    """A duration without loss, in the largest unit that leaves no fraction: `2h`, `90s`, `13.39s`."""
+def duration_text(duration: Duration) -> str:
+    """Format a duration without loss, in the largest unit without a fraction: `2h`, `90s`, `13.39s`."""
     for unit, length in (("h", HOUR), ("m", MINUTE)):
         if duration and duration % length == 0:
             return f"{duration // length}{unit}"
@@ -179,7 +199,7 @@ def _size(size: int) -> str:
 
 
 def _command(command: str) -> str:
-    """A command; one of several lines as a block, as people write it."""
+    """Format a command, as a block if it has several lines."""
     lines = command.split("\n")
     whole = len(lines) > 1 and lines[0] and not lines[0][0].isspace() and lines[-1]
     if whole and not any(_UNPRINTABLE.search(line) for line in lines):
@@ -188,7 +208,7 @@ def _command(command: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Text as YAML: as it is where nothing else could be meant, otherwise in double quotes."""
+    """Format text as YAML: plain if it is unambiguous, otherwise in double quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
@@ -202,10 +222,10 @@ class _FileIds:
         self.rows: list[dict[str, Any]] = []
         self._ids: dict[File, str] = {}
         self._taken: dict[str, int] = {}
-        """How often each name was used, so that no number is tried twice."""
+        """Uses of each name, so that no number is tried twice."""
 
     def id_of(self, file: File) -> str:
-        """The name of a file, or with a number where the name stands for a file of another size."""
+        """Return the name of a file, with a number if the name already stands for a file of another size."""
         known = self._ids.get(file)
         if known is not None:
             return known
@@ -235,7 +255,7 @@ def _execution(task: Task) -> dict[str, Any]:
 
 
 def _longest_path(workflow: Workflow) -> Duration:
-    """How long the workflow takes where nothing waits for a machine."""
+    """Return the length of the critical path: how long the workflow takes with unlimited machines."""
     ends: list[Duration] = []
     for task, parents in zip(workflow.tasks, workflow.parents, strict=True):
         ends.append(max((ends[parent] for parent in parents), default=0) + (task.runtime or 0))

@@ -1,6 +1,6 @@
-"""Programs as native documents: what is written here reads back as the same program.
+"""Write programs as native documents, which read back as the same program.
 
-What only Python knows is lost: the version by which the cache knows a function that was sent along.
+The version by which the cache identifies an uploaded Python function is lost.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,12 @@ _VALUES = frozenset({"stdout", "json", "return"})
 
 
 def write_program(program: Program) -> str:
-    """A program as native YAML."""
+    """Return a program as native YAML."""
     return yaml.safe_dump(program_document(program), sort_keys=False, allow_unicode=True, width=10_000)
 
 
 def program_document(program: Program) -> dict[str, Json]:
-    """A program as a native document, with all programs that it includes."""
+    """Return a program as a native document, with all programs it includes."""
     document: dict[str, Json] = {"name": program.name}
     if program.priority:
         document["priority"] = program.priority
@@ -101,6 +101,8 @@ def _loop(step: Step) -> dict[str, Json]:
     found: dict[str, Json] = {"for_each": loop.over}
     if loop.variable != "item":
         found["as"] = loop.variable
+    if loop.expected is not None:
+        found["expect"] = loop.expected
     if loop.feed:
         found["repeat"] = loop.feed if loop.most == MOST_ITEMS else {"add": loop.feed, "most": loop.most}
     return found
@@ -124,7 +126,7 @@ def _divisible(job: Divisible) -> Json:
         found["partitions"] = job.initial
     if job.maximum != 1_000:
         found["most"] = job.maximum
-    if job.balancer != "ruper":
+    if job.balancer:
         found["balancer"] = job.balancer
     if job.lots:
         found["sites"] = {name: {"slots": lot.slots, "speed": lot.speed} for name, lot in job.lots.items()}
@@ -138,7 +140,7 @@ def _output(output: Output) -> Json:
 
 
 def _demands(step: Step) -> dict[str, Json]:
-    """What concerns a machine, retries, time-outs and the environment."""
+    """Return the requirement, retries, time-outs, environment and shell of a step."""
     found: dict[str, Json] = {}
     if step.requirement.capabilities:
         found["capabilities"] = sorted(step.requirement.capabilities)
@@ -155,9 +157,11 @@ def _demands(step: Step) -> dict[str, Json]:
         found["timeout"] = {name: in_seconds(time) for name, time in limits.items() if time is not None}
     if step.environment:
         found["env"] = dict(step.environment)
-    is_divisible = isinstance(step.action, Divisible)  # goes without saying then
+    is_divisible = isinstance(step.action, Divisible)  # implied for a divisible step
     flags: Mapping[str, Any] = {"checkpoint": step.checkpoint, "alone": step.alone} if not is_divisible else {}
     found |= {name: True for name, value in flags.items() if value}
+    if isinstance(step.action, Shell | Container | Divisible) and step.action.shell:
+        found["shell"] = step.action.shell
     return found if step.cache else found | {"cache": False}
 
 

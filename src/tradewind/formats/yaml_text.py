@@ -1,8 +1,8 @@
-"""YAML to plain data, one parser event after the other.
+"""Parse YAML into plain data, one parser event at a time.
 
-Differs from `yaml.safe_load` where that would harm: keys that appear twice, keys that are not text, aliases that
-multiply, values inside themselves and bottomless nesting are refused, and only what looks like a number, `true`,
-`false` or `null` is not text (in YAML 1.1 `no` is false, `1:30` is ninety and `2024-01-01` a date).
+Differs from `yaml.safe_load` where that would be harmful: duplicate keys, keys that are not text, exponentially growing
+aliases, recursive values and unbounded nesting are rejected. Only numbers, `true`, `false` and `null` are not text (in
+YAML 1.1, `no` is false, `1:30` is ninety and `2024-01-01` a date).
 """
 
 import re
@@ -17,7 +17,7 @@ from tradewind.formats.source import Source
 from tradewind.formats.tree import DEEPEST, Tree
 
 MOST_REPEATED = 100_000
-"""How many values aliases may repeat in all."""
+"""Maximum total number of values repeated by aliases."""
 
 _WORDS: Mapping[str, bool | None] = {
     "": None,
@@ -37,11 +37,11 @@ _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _LONGEST_NUMBER = 100
 _STARTS = frozenset("0123456789+-.")
-"""What a number begins with."""
+"""Characters that a number can start with."""
 _MERGE = "<<"
 _DEFAULT_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
-_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is twenty times as fast, but not everywhere
+_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is twenty times faster, but not always available
 
 
 def read_yaml(source: Source) -> Tree:
@@ -58,28 +58,28 @@ def _lines(source: Source, wanted: frozenset[Place]) -> dict[Place, int]:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end was not yet reached."""
+    """A list or mapping whose end has not been reached."""
 
     value: Any
-    """A list, or a mapping with text for keys."""
+    """A list, or a mapping with text keys."""
     anchor: str | None
     begun: int
-    """How many values there were before it."""
+    """Number of values before it."""
     awaits_key: bool
     step: str | int = ""
-    """The key or position of the value that came last."""
+    """The key or position of the last value."""
     key: str | None = None
-    """A key that waits for its value."""
+    """A key whose value has not been read yet."""
     key_line: int = 0
     merging: bool = False
-    """Whether the key is `<<`, not in quotes."""
+    """Whether the key is an unquoted `<<`."""
     merged: tuple[Any, ...] = ()
-    """Values of `<<`; looked into at the end, for they may still be growing."""
+    """Values of `<<`; merged at the end, because they may still grow."""
 
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds plain data from events without recursion."""
+    """A builder of plain data from events, without recursion."""
 
     file: str
     wanted: frozenset[Place] = frozenset()
@@ -91,7 +91,7 @@ class _Builder:
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
     def build(self, text: str) -> Any:
-        """The data of the only document in the text."""
+        """Return the data of the only document in the text."""
         try:
             parser = _Parser(text)
             documents = 0
@@ -111,11 +111,11 @@ class _Builder:
                 elif kind is yaml.DocumentStartEvent:
                     documents += 1
                     if documents > 1:
-                        raise self._error(event, "holds a second document after '---'", "keep one document per file")
+                        raise self._error(event, "contains a second document after '---'", "keep one document per file")
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = None if mark is None else mark.line + 1
-            reason = error.problem or error.context or "something is wrong here"
+            reason = error.problem or error.context or "syntax error"
             raise FormatError(self.file, f"not YAML: {reason}", line=line) from None
         except yaml.YAMLError as error:
             position = getattr(error, "position", None)
@@ -131,6 +131,7 @@ class _Builder:
         value: Any = event.value
         if event.tag is not None:
             self._check_tag(event)
+        # Only unquoted text can be a number, a boolean or null; checking the first character is the fast path.
         elif not event.style and (value in _WORDS or value[0] in _STARTS):
             value = self._plain(event, value)
         if event.anchor:
@@ -138,7 +139,7 @@ class _Builder:
         self._place(event, value)
 
     def _plain(self, event: yaml.ScalarEvent, text: str) -> Any:
-        """What text without quotes stands for."""
+        """Return the value of text without quotes."""
         if text in _WORDS:
             return _WORDS[text]
         if text[0] in _STARTS:
@@ -156,6 +157,7 @@ class _Builder:
         into = self.stack[-1]
         if event.tag is not None:
             self._check_tag(event)
+        # A key such as `yes` or `1` would be a boolean or a number to other readers: ask for quotes.
         elif not event.style and (text in _WORDS or text[0] in _STARTS) and self._plain(event, text) != text:
             raise self._error(event, f"the key {text or 'null'} is not text", "put it in quotes")
         if text in into.value:
@@ -177,6 +179,7 @@ class _Builder:
 
     def _end(self, event: yaml.Event) -> None:
         done = self.stack.pop()
+        # `<<`: own keys take precedence, then earlier mappings over later ones.
         for merged in done.merged:
             for mapping in merged if isinstance(merged, list) else [merged]:
                 if not isinstance(mapping, dict):
@@ -187,13 +190,15 @@ class _Builder:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         anchor = event.anchor or ""
+        # The anchor is still open, so the alias would make the value contain itself.
         if any(part.anchor == anchor for part in self.stack):
-            raise self._error(event, f"the alias {quoted(anchor)} stands inside what it repeats")
+            raise self._error(event, f"the alias {quoted(anchor)} refers to a value that contains it")
         if anchor not in self.anchors:
-            raise self._error(event, f"nothing is anchored as {quoted(anchor)}")
+            raise self._error(event, f"no anchor is named {quoted(anchor)}")
         if self.stack and self.stack[-1].awaits_key:
             raise self._error(event, "a key is an alias", "keys must be text")
         value, size = self.anchors[anchor]
+        # Repeated values are counted in full, so that nested aliases cannot grow exponentially.
         self.repeated += size
         self.count += size
         if self.repeated > MOST_REPEATED:
@@ -205,7 +210,7 @@ class _Builder:
             raise self._error(event, f"the tag {quoted(event.tag or '')} is not supported")
 
     def _place(self, event: yaml.Event, value: Any) -> None:
-        """Put a value where the document is at."""
+        """Add a value at the current position of the document."""
         self.count += 1
         if self.wanted:
             self._note_line(event)
@@ -225,7 +230,7 @@ class _Builder:
         into.key, into.awaits_key = None, True
 
     def _path(self) -> Place:
-        """Where the value that comes next belongs, as far as it is known."""
+        """Return the place of the next value, as far as it is known."""
         if not self.stack:
             return ()
         above = tuple(part.step for part in self.stack[:-1])
@@ -239,6 +244,7 @@ class _Builder:
         if place in self.wanted:
             into = self.stack[-1] if self.stack else None
             in_mapping = into is not None and into.key is not None
+            # In a mapping, the line of the key is more useful than that of its value.
             self.lines.setdefault(place, into.key_line if into and in_mapping else _line_of(event))
 
     def _error(self, event: yaml.Event, reason: str, remedy: str = "", place: Place = ()) -> FormatError:

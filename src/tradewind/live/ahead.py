@@ -54,15 +54,17 @@ def is_small(file: Path) -> bool:
 
 def _load(file: Path) -> bytes:
     from tradewind.formats.load import load  # noqa: I001, PLC0415 - slow
-    from tradewind.formats.feasible import check_feasible  # noqa: PLC0415
+    from tradewind.formats.feasible import check_feasible, check_runnable  # noqa: PLC0415
     from tradewind.live.encoding import encode  # noqa: PLC0415
     from tradewind.live.host import this_host  # noqa: PLC0415
     from tradewind.model.program import Program  # noqa: PLC0415
     from tradewind.model.workflow import Workflow  # noqa: PLC0415
 
-    content = load(file).content
+    document = load(file)
+    content = document.content
     if not isinstance(content, Workflow | Program):
         return b""
+    check_runnable(content, file=document.file, line_of=document.line_of)
     check_feasible(content, (this_host(),), only_certain=True)
     return encode(content)
 

@@ -11,6 +11,7 @@ import orjson
 from tradewind.core.chains.chain import Chain
 from tradewind.live.encoding import SET, TUPLE, TYPE, encode
 from tradewind.model.action import Call, Container, Derived, Divisible, Function, Limits, Lot, Output, Ref, Shell
+from tradewind.model.elastic import Elastic
 from tradewind.model.program import Kind, Loop, Parameter, Program, Retries, Step
 from tradewind.model.requirement import Requirement
 from tradewind.model.workflow import Checkpoint, File, Retry, Task, Workflow
@@ -20,7 +21,7 @@ __all__ = ["decode", "encode"]
 _KNOWN = {
     each.__name__: each
     for each in (
-        *(Call, Chain, Checkpoint, Container, Derived, Divisible, File, Function, Limits, Loop, Lot, Output),
+        *(Call, Chain, Checkpoint, Container, Derived, Divisible, Elastic, File, Function, Limits, Loop, Lot, Output),
         *(Parameter, Program, Ref, Requirement, Retries, Retry, Shell, Step, Task, Workflow),
     )
 }

@@ -1,18 +1,18 @@
-"""What an engine should have, as far as the core knows: the engine is asked to compare from time to time."""
+"""What an engine should have, as far as the core knows; the engine compares it with what it has."""
 
 from tradewind.core.state import State
+from tradewind.live.port import Expected
+from tradewind.live.standing import running_on
 
 
-def expected(state: State) -> tuple[dict[int, list[tuple[int, int]]], list[int]]:
-    """The machines that are up, with the units and attempts that run there, and those that are awaited."""
-    machines = state.machines.values()
-    held = {
-        machine.id: [
-            (unit.id, attempt.number)
-            for unit in machine.running.values()
-            if (attempt := unit.on(machine.id)) is not None
-        ]
-        for machine in machines
-        if not machine.is_booting
+def expected(state: State) -> dict[int, Expected]:
+    """The machines that are held, each with the units and attempts that run there."""
+    return {
+        machine.id: Expected(
+            machine.kind.configured,
+            not machine.is_booting,
+            [(unit.id, attempt.number) for unit, attempt in running_on(machine)],
+            machine.joined,
+        )
+        for machine in state.machines.values()
     }
-    return held, [machine.id for machine in machines if machine.is_booting]

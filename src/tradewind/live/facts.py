@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from tradewind.live.jobs import Document
-from tradewind.live.port import Broke, Done, Report, Resized, Up
+from tradewind.live.port import Broke, Done, Joined, Report, Resized, Up
 from tradewind.model.action import Json
+from tradewind.model.elastic import Next, Range
 from tradewind.model.event import (
     Cancelled,
     Closed,
     Event,
     Failed,
     Finished,
+    MachineJoined,
     MachineReady,
     MachineResized,
     MachineUnwanted,
@@ -22,7 +24,7 @@ from tradewind.model.event import (
     TenantChanged,
 )
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import Time
+from tradewind.model.units import Duration, Time
 
 
 class Submit(NamedTuple):
@@ -97,8 +99,74 @@ class Close(NamedTuple):
     """Nothing more will be handed in."""
 
 
+class Given(NamedTuple):
+    """Results that a share delivers."""
+
+    number: int
+    """Counted from 1 within the attempt."""
+    ranges: tuple[Range, ...]
+    result: str
+    """JSON: `{"inline": value}`, or `{"object": key}` if they were uploaded."""
+    is_checkpoint: bool = False
+    """Whether it stands for all that the attempt has delivered."""
+
+
+class Answer(NamedTuple):
+    """What a share is to do next."""
+
+    next: Next
+    ranges: tuple[Range, ...]
+    interval: Duration
+    deliveries: int
+    """How many have arrived."""
+    silence: Duration
+    """By how much its next report may be overdue."""
+
+
+class Declined(NamedTuple):
+    """Why a report was not taken."""
+
+    reason: str
+    is_stale: bool = False
+    """Whether the share is over; otherwise the report makes no sense."""
+
+
+class Progress(NamedTuple):
+    """A share reports how far it is."""
+
+    unit: int
+    attempt: int
+    done: int
+    elapsed: Duration
+    ahead: int
+    given: tuple[Given, ...]
+    reply: Callable[[Answer | Declined], None]
+    """Called once the report is saved."""
+
+
+class Finish(NamedTuple):
+    """A share says that it ends, and why if it could not go on; its process is still there."""
+
+    unit: int
+    attempt: int
+    failure: str = ""
+
+
 Fact: TypeAlias = (
-    Report | Submit | Cancel | Reprioritise | Redate | Suspend | Unsuspend | Retry | Drain | Remove | SetTenant | Close
+    Report
+    | Progress
+    | Finish
+    | Submit
+    | Cancel
+    | Reprioritise
+    | Redate
+    | Suspend
+    | Unsuspend
+    | Retry
+    | Drain
+    | Remove
+    | SetTenant
+    | Close
 )
 
 
@@ -113,6 +181,8 @@ def event_of(fact: Fact, now: Time, seq: int) -> Event | None:
             return MachineReady(now, seq, fact.machine)
         case Resized():
             return MachineResized(now, seq, fact.machine, fact.amounts)
+        case Joined():
+            return MachineJoined(now, seq, fact.name, fact.type, fact.tenants)
         case _:
             make = _WISHES.get(type(fact))
             return None if make is None else make(fact, now, seq)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tradewind.live.privacy import private_folder
 from tradewind.model.errors import TradewindError
 
 STORE = "store.db"
@@ -28,6 +29,16 @@ class BusyError(TradewindError):
         super().__init__(
             f"{folder}: a session or server works there already; wait for it, name the server with --server, or give "
             "another --folder"
+        )
+
+
+class LeftRunningError(TradewindError):
+    """A server has left tasks running in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder}: a server left tasks running there; start it again, end them with `tradewind server "
+            f"--stop-machines --folder {folder}`, or give another --folder"
         )
 
 
@@ -69,10 +80,16 @@ def _is_address(text: str) -> bool:
     return "://" in text and not text.startswith("sqlite:///")
 
 
+def prepare(folder: Path) -> None:
+    """Make a folder to work in, closed to other users."""
+    private_folder(folder)
+    private_folder(folder / RUNS, is_ours=True)
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Be the only one who works in a folder: two would each undo what the other writes."""
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare(folder)
     with (folder / LOCK).open("a") as file:
         until = time.monotonic() + _GLANCE
         while not _locks(file, fcntl.LOCK_EX):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
@@ -10,18 +10,22 @@ from typing import TypeAlias
 from tradewind.core.chains.chain import Chain
 from tradewind.core.chains.generator import Generator
 from tradewind.core.chains.link import Linked, link
+from tradewind.core.chains.outline import Count, outline
+from tradewind.core.elastic.events import SHARE
 from tradewind.core.work import Run, Unit
 from tradewind.live.cache.known import Known, Place
 from tradewind.live.open_chains import OpenChains
 from tradewind.live.port import Order
 from tradewind.live.sizes import sized_task_of
-from tradewind.model.action import Call, Json, Limits, Shell
+from tradewind.model.action import NOTHING, Call, Json, Limits, Shell
+from tradewind.model.bounds import readable
 from tradewind.model.program import Program
 from tradewind.model.workflow import Task, Workflow
 
 Document: TypeAlias = Workflow | Program
 
 _LONGEST_NAME = 120
+_LONGEST_REASON = 500
 _PLAIN = re.compile(rf"[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,{_LONGEST_NAME - 1}}}").fullmatch
 """Most names are fit for a folder as they are."""
 
@@ -56,6 +60,10 @@ class Job:
     """Number of the first of these units."""
     known: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
     """Results of the first calls of chains of which the rest is run."""
+    encoded: bytes = b""
+    """The document as it will be stored, until it is."""
+    problem: str = ""
+    """What went wrong that was not foreseen; the run fails for it."""
 
     def begin(self) -> tuple[Workflow, bool]:
         """What is submitted to the core first, and whether more may follow."""
@@ -68,6 +76,13 @@ class Job:
         program = self.document
         workflow = Workflow(program.name, tasks, ((),) * len(tasks), program.priority, program.deadline)
         return workflow, not self.generator.is_done
+
+    def outline(self, count: Count) -> Workflow | None:
+        """All that is expected of a program, given how many items its loops had before; None: all is known."""
+        generator = self.generator
+        if generator is None or generator.is_done or not isinstance(self.document, Program):
+            return None
+        return outline(self.document, self.parameters, count, generator.plan)
 
     def finish(self, chain: str, results: Mapping[str, Mapping[str, Json]]) -> tuple[tuple[Task, ...], bool] | None:
         """What follows on the end of a chain, and whether it is the last; None: all was known from the start."""
@@ -82,16 +97,22 @@ class Job:
 
     @property
     def fault(self) -> str:
-        """Why a program cannot be unfolded any further; empty: it can."""
+        """Why the run cannot go on; empty: it can."""
+        if self.problem:
+            return self.problem
         faults = self.generator.faults if self.generator is not None else ()
         return f"{faults[0].step or 'outputs'}: {faults[0].reason}" if faults else ""
+
+    def blame(self, error: Exception) -> None:
+        """Let the run fail for an error that it has caused."""
+        self.problem = self.problem or words_for(error)
 
     def order(self, unit: Unit, attempt: int, machine: int) -> Order:
         """The order to run an attempt of a unit."""
         amounts = dict(unit.need.requirement.amounts)
         chain = unit.task.id
-        found = None if self.linked is not None else self.chains[chain]
-        name = _fit_for_a_folder(chain) if found is None else found.name
+        found = None if self.linked is not None else self.chains[divided(chain)]
+        name = _fit_for_a_folder(chain) if found is None else _name_of(found, chain)
         where = unit.machine
         most = where.holds(unit.need.demand) if where is not None and where.free[0] < 0 else 0
         return Order(
@@ -100,7 +121,7 @@ class Job:
             attempt=attempt,
             machine=machine,
             chain=chain,
-            calls=self.calls(unit) if found is None else found.calls,
+            calls=self.calls(unit) if found is None else _calls_of(found, chain),
             folder=f"{self.folder}/{name}.{attempt}",
             checkpoint=self._checkpoint_folder(unit, attempt) if found is not None and found.checkpoint else "",
             cpus=amounts.get("cpus", 1),
@@ -125,11 +146,11 @@ class Job:
         if self.linked is not None:
             tasks = self.linked.workflow.tasks
             return tuple(call_of(tasks[place]) for place in self.linked.chains[unit.id - self.first])
-        return self.chains[unit.task.id].calls
+        return self.chains[divided(unit.task.id)].calls
 
     def _folder_name(self, chain: str) -> str:
-        found = None if self.linked is not None else self.chains.get(chain)
-        return _fit_for_a_folder(chain) if found is None else found.name
+        found = None if self.linked is not None else self.chains.get(divided(chain))
+        return _fit_for_a_folder(chain) if found is None else _name_of(found, chain)
 
     def _checkpoint_folder(self, unit: Unit, attempt: int) -> str:
         """Where an attempt saves its progress: always the same place, unless another attempt is at it."""
@@ -162,9 +183,30 @@ class Job:
         return tuple(map(sized_task_of, chains))
 
 
+def divided(chain: str) -> str:
+    """The chain that a share works for; itself, if it is no share."""
+    return chain.partition(SHARE)[0]
+
+
+def _name_of(found: Chain, chain: str) -> str:
+    _, is_share, number = chain.partition(SHARE)
+    return f"{found.name}.share-{number}" if is_share else found.name
+
+
+def _calls_of(found: Chain, chain: str) -> tuple[Call, ...]:
+    """What a unit of a program runs; a share leaves nothing behind but what it delivers."""
+    return tuple(replace(call, outputs=NOTHING) for call in found.calls) if SHARE in chain else found.calls
+
+
+def words_for(error: Exception) -> str:
+    """What went wrong, in a line."""
+    words = str(error).partition("\n")[0][:_LONGEST_REASON]
+    return readable(f"cannot be processed: {type(error).__name__}{words and ': '}{words}")
+
+
 def call_of(task: Task) -> Call:
     """A task of a workflow as a call; without a command it does nothing."""
-    return Call(task.id, Shell(task.command or ":"), limits=Limits(run=task.timeout))
+    return Call(task.id, Shell(task.command or ":", task.shell), limits=Limits(run=task.timeout))
 
 
 def _fit_for_a_folder(text: str) -> str:

@@ -8,15 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tradewind.core.chains.chain import Chain
+from tradewind.core.elastic.division import Share
+from tradewind.core.elastic.events import DELIVERED, SILENT
+from tradewind.core.joining import REPLACED
 from tradewind.core.log import Encoder, Record
 from tradewind.core.machine_events import BEATEN, SHRUNK
 from tradewind.core.machines import Machine
 from tradewind.core.state import State
-from tradewind.core.work import CANCELLED, DONE, Attempt, Run, Unit
+from tradewind.core.work import CANCELLED, DONE, FAILED, Attempt, Run, Unit
 from tradewind.live.cache.known import Known
 from tradewind.live.documents import encode
+from tradewind.live.facts import Given
+from tradewind.live.guests import kinds_note
 from tradewind.live.jobs import Job
 from tradewind.live.notes import (
+    JOINED_KINDS,
     impossible_note,
     keeps_going_note,
     predicted_note,
@@ -25,6 +31,7 @@ from tradewind.live.notes import (
     uncached_note,
 )
 from tradewind.live.port import Broke, Done, Report
+from tradewind.live.rebuild import Severed
 from tradewind.live.standing import machine_row, progress_of, running_on
 from tradewind.live.store.coding import pack
 from tradewind.live.store.port import Changes
@@ -32,6 +39,7 @@ from tradewind.live.store.rows import (
     AttemptRow,
     CacheRow,
     ChargeRow,
+    DeliveryRow,
     LogRow,
     MachineRow,
     RunChange,
@@ -42,15 +50,19 @@ from tradewind.live.store.rows import (
 from tradewind.model.command import (
     Acquire,
     Admitted,
+    Assign,
     Charged,
     Ended,
     Expired,
+    Grown,
     Kill,
+    Lent,
     Predicted,
     Recalled,
     Refunded,
     Release,
     Start,
+    Welcomed,
 )
 from tradewind.model.event import (
     Broken,
@@ -59,6 +71,8 @@ from tradewind.model.event import (
     Failed,
     Finished,
     MachineFailed,
+    MachineJoined,
+    MachineLeft,
     MachineLost,
     MachineReady,
     MachineResized,
@@ -71,6 +85,8 @@ from tradewind.model.event import (
 )
 from tradewind.model.units import Time
 
+_OUTCOMES = {DELIVERED: "beaten", SILENT: "lost", SHRUNK: "preempted"}
+"""How attempts of shares have ended that were killed, by the reason."""
 GONE = "it shrank below what its type keeps"
 
 
@@ -87,18 +103,32 @@ class Journal:
         """Why machines that are held were rented."""
         self._known = {number: len(run.units) for number, run in state.runs.items()}
         """How many units of each run are saved or about to be."""
+        self._shares = {
+            unit.id: (unit, attempt)
+            for run in state.runs.values()
+            for unit in (run.units if run.is_elastic else ())
+            if isinstance(unit.elastic, Share)
+            for attempt in unit.attempts()
+        }
+        """Attempts of shares that run."""
         self._observers: dict[type, Callable[[Any], None]] = {
             Admitted: self._admitted,
+            Grown: self._grown,
+            Assign: self._assign,
             Ended: self._ended,
             Start: self._start,
             Kill: self._kill,
             Expired: self._expired,
             Predicted: self._predicted,
             Acquire: self._acquire,
+            Welcomed: self._welcomed,
+            Lent: lambda record: self._write_machine(self._held[record.machine]),
             Release: lambda record: self._leave(record.machine, record.at, record.because),
             Charged: lambda record: self._money(record, refund=False),
             Refunded: lambda record: self._money(record, refund=True),
         }
+        self._noted_kinds = len(state.kinds)
+        """How many kinds are declared or noted."""
         self._shrinking: dict[int, tuple[Unit, Attempt]] = {}
         """What runs on the machine that is being resized."""
         self._begin()
@@ -112,6 +142,8 @@ class Journal:
         self._machines: dict[int, tuple[Machine, Time | None, str]] = {}
         self._runs: dict[int, RunChange] = {}
         self._cache: dict[tuple[str, str], CacheRow] = {}
+        self._divided: dict[int, Unit] = {}
+        """Elastic units of which a share has changed."""
         self._ousted: dict[int, Unit] = {}
         """Units whose machines have gone or shrunk; how they stand then is for the end of the batch to say."""
 
@@ -125,14 +157,10 @@ class Journal:
         self._records.append(self._encode(event))
         if isinstance(event, Finished | Failed):
             self._report(event, report)
-        elif isinstance(event, MachineLost | MachineFailed):
+        elif isinstance(event, MachineLost | MachineFailed | MachineLeft):
             self._machine_gone(event.machine, event.at, event.reason)
-        elif isinstance(event, MachineResized):
-            self._resized(event)
-        elif isinstance(event, MachineReady):
-            machine = self._held.get(event.machine)
-            if machine is not None:
-                self._write_machine(machine)
+        elif isinstance(event, MachineJoined | MachineResized | MachineReady):
+            self._machine_changed(event)
         elif isinstance(event, Reprioritised) and event.run in self._state.runs:
             run = self._state.runs[event.run]
             self._runs[run.id] = RunChange(run.id, event.priority, run.deadline, None, "active")
@@ -177,6 +205,13 @@ class Journal:
             if unit.id in self._state.units:
                 said = self._units.get(unit.id)
                 self._write_unit(unit, message="" if said is None else said.message)
+        for unit in self._divided.values():
+            said = self._units.get(unit.id)
+            if said is not None:
+                self._units[unit.id] = said._replace(progress=progress_of(unit))
+            elif unit.state != DONE:  # else its results were saved with its end
+                message = "too many of its shares failed" if unit.state == FAILED else ""
+                self._write_unit(unit, ended=self._last[1] if unit.is_ended else None, message=message)
         changes.units = list(self._units.values())
         changes.runs = list(self._runs.values())
         changes.cache = list(self._cache.values())
@@ -192,6 +227,7 @@ class Journal:
     def _admitted(self, record: Admitted) -> None:
         run = self._state.runs.get(record.run)
         job = self._jobs[record.run]
+        document, job.encoded = job.encoded, b""
         self._changes.new_runs.append(
             RunRow(
                 number=record.run,
@@ -205,7 +241,7 @@ class Journal:
                 status="active",
                 parameters=dict(job.parameters),
                 generator=None,
-                document=encode(job.document),
+                document=document,
             )
         )
         if run is not None:
@@ -219,20 +255,41 @@ class Journal:
         """Note the units that a run has gained."""
         job = self._jobs[run.id]
         for unit in run.units[self._known.get(run.id, 0) :]:
-            chain = job.chains.get(unit.task.id)
             self._changes.new_units.append(
-                UnitRow(run.id, unit.id, unit.task.id, None if chain is None else encode(chain), unit.state)
+                UnitRow(
+                    *(run.id, unit.id, unit.task.id, _encoded(job, job.chains.get(unit.task.id)), unit.state),
+                    progress=None if unit.elastic is None else progress_of(unit),
+                    started=None if unit.elastic is None else unit.started,
+                )
             )
         self._known[run.id] = len(run.units)
+
+    def _grown(self, record: Grown) -> None:
+        run = self._state.runs.get(record.run)
+        if run is not None:
+            self.add_units(run)
+
+    def delivered(self, unit: Unit, at: Time, given: Sequence[Given]) -> None:
+        """Note results that a share has delivered."""
+        share = unit.elastic
+        if not isinstance(share, Share):
+            return
+        for each in given:
+            key = unit.run.id, share.division.unit.id, unit.id, unit.attempt
+            row = DeliveryRow(*key, each.number, at, each.ranges, each.is_checkpoint, each.result)
+            self._changes.deliveries.append(row)
+            if each.is_checkpoint and each.number > 1:
+                self._changes.voided.append((*key, each.number - 1))
 
     def recalled(self, record: Recalled, chains: Sequence[tuple[Chain, Known]]) -> None:
         """Note units that have ended before anything ran, as what they give was known."""
         self._records.append(self._encode(record))
-        at, folder = record.at, self._jobs[record.run].folder
+        job = self._jobs[record.run]
+        at, folder = record.at, job.folder
         for number, (chain, known) in enumerate(chains, record.first):
             why = f"as in run {known.source}"
             row = UnitRow(
-                record.run, number, chain.id, encode(chain), DONE, 1, started=at, ended=at, results=known.results
+                record.run, number, chain.id, _encoded(job, chain), DONE, 1, started=at, ended=at, results=known.results
             )
             self._changes.new_units.append(row._replace(message=why))
             here = f"{folder}/{chain.name}/cached"
@@ -261,16 +318,24 @@ class Journal:
             ]
         else:
             self._runs[record.run] = RunChange(record.run, run.priority, run.deadline, record.at, record.status)
-            if record.status != "done":
-                for unit in run.units:
-                    if unit.state == CANCELLED:
-                        self._write_unit(unit, ended=record.at, message=f"the run has {record.status}")
+            message = DELIVERED if record.status == "done" else f"the run has {record.status}"
+            for unit in run.units if run.is_elastic or record.status != "done" else ():
+                if unit.state == CANCELLED:
+                    self._write_unit(unit, ended=record.at, message=message)
 
     def _predicted(self, record: Predicted) -> None:
         self._changes.notes[predicted_note(record.run)] = record.finish
 
     def _start(self, record: Start) -> None:
-        self._write_unit(self._state.units[record.unit])
+        unit = self._state.units[record.unit]
+        self._write_unit(unit)
+        if isinstance(unit.elastic, Share) and unit.machine is not None:
+            self._shares[unit.id] = unit, Attempt(record.attempt, unit.machine, record.at)
+
+    def _assign(self, record: Assign) -> None:
+        unit = self._state.units.get(record.unit)
+        if unit is not None:
+            self._write_unit(unit)
 
     def _write_unit(self, unit: Unit, *, ended: Time | None = None, results: Any = None, message: str = "") -> None:
         machine = None if unit.machine is None else unit.machine.id
@@ -288,8 +353,13 @@ class Journal:
             results,
             message,
             unit.preempted,
-            progress_of(unit) if unit.kept or unit.attempt != unit.last or unit.copies else None,
+            progress_of(unit)
+            if unit.elastic is not None or unit.kept or unit.failures or unit.attempt != unit.last or unit.copies
+            else None,
         )
+        if isinstance(unit.elastic, Share):
+            parent = unit.elastic.division.unit
+            self._divided[parent.id] = parent
 
     def settled(self, unit: Unit, event: Finished | Failed, report: Report | None) -> None:
         """Note how a unit stands after the core has handled the end of an attempt."""
@@ -316,7 +386,11 @@ class Journal:
         unit = self._state.units.get(record.unit)
         if unit is not None:
             self._write_unit(unit)
-        if record.because == SHRUNK:
+        share, running = self._shares.get(record.unit, (None, None))
+        if share is not None and running is not None and running.number == record.attempt:
+            outcome = _OUTCOMES.get(record.because, "cancelled" if share.is_ended else "lost")
+            self._attempt(share, running, record.at, outcome, record.because)
+        elif record.because == SHRUNK:
             unit, attempt = self._shrinking[record.unit]
             self._attempt(unit, attempt, record.at, "preempted", SHRUNK)
             self._ousted[unit.id] = unit
@@ -335,6 +409,7 @@ class Journal:
         self, unit: Unit, attempt: Attempt, at: Time, outcome: str, reason: str, cpu: float = 0.0, memory: int = 0
     ) -> None:
         number, machine, started = attempt
+        self._shares.pop(unit.id, None)
         folder = str(self._jobs[unit.run.id].attempt_folder(unit, number))
         self._changes.attempts.append(
             AttemptRow(unit.run.id, unit.id, number, machine.id, started, at, outcome, reason, folder, cpu, memory)
@@ -348,10 +423,34 @@ class Journal:
         self._because[machine.id] = record.because
         self._write_machine(machine)
 
+    def _machine_changed(self, event: MachineJoined | MachineResized | MachineReady) -> None:
+        if isinstance(event, MachineJoined):
+            self._joined(event)
+        elif isinstance(event, MachineResized):
+            self._resized(event)
+        elif event.machine in self._held:
+            self._write_machine(self._held[event.machine])
+
+    def _joined(self, event: MachineJoined) -> None:
+        """Note what ends on a machine whose name another has taken."""
+        held = self._state.joined.get(event.name)
+        if held is not None and not self._state.has_joined(event.name, event.type, event.tenants):
+            self._oust(held, event.at, "preempted", REPLACED)
+
+    def _welcomed(self, record: Welcomed) -> None:
+        machine = self._state.machines[record.machine]
+        self._held[machine.id] = machine
+        self._because[machine.id] = "it has joined"
+        self._write_machine(machine)
+        if machine.kind.index >= self._noted_kinds:
+            self._noted_kinds = len(self._state.kinds)
+            self._changes.notes[JOINED_KINDS] = kinds_note(self._state.kinds[self._state.declared :])
+
     def _machine_gone(self, number: int, at: Time, reason: str) -> None:
         machine = self._held.get(number)
         if machine is not None:
-            self._oust(machine, at, "lost" if machine.kind.is_firm else "preempted", reason)
+            is_lost = machine.kind.is_firm and not machine.joined
+            self._oust(machine, at, "lost" if is_lost else "preempted", reason)
             self._leave(machine.id, at, reason)
 
     def _oust(self, machine: Machine, at: Time, outcome: str, reason: str) -> None:
@@ -379,11 +478,18 @@ class Journal:
     def _write_machine(self, machine: Machine) -> None:
         self._machines.setdefault(machine.id, (machine, None, self._because.get(machine.id, "")))
 
-    def bury(self, machines: Sequence[MachineRow], at: Time) -> None:
-        """Note that machines are gone of which the state knows nothing."""
-        self._changes.machines += [
-            row._replace(released=at, because="its type is no longer declared") for row in machines
-        ]
+    def bury(self, machines: Sequence[MachineRow], severed: Sequence[Severed], at: Time) -> None:
+        """Note machines that are gone of which the state knows nothing, and the attempts that ran there."""
+        because = "its type is no longer declared"
+        self._changes.machines += [row._replace(released=at, because=because) for row in machines]
+        for number, attempt, machine, started in severed:
+            unit = self._state.units[number]
+            unit.lost += 1
+            self._write_unit(unit, message=because)
+            folder = str(self._jobs[unit.run.id].attempt_folder(unit, attempt))
+            self._changes.attempts.append(
+                AttemptRow(unit.run.id, number, attempt, machine, started, at, "lost", because, folder)
+            )
 
     def _money(self, record: Charged | Refunded, *, refund: bool) -> None:
         tenant = self._state.all_pools[record.tenant].tenant.name
@@ -394,3 +500,12 @@ class Journal:
         machine = self._held.get(record.machine)
         if machine is not None:
             self._write_machine(machine)
+
+
+def _encoded(job: Job, chain: Chain | None) -> bytes | None:
+    """A chain of a program as it is stored; the job is to blame if it cannot be."""
+    try:
+        return None if chain is None else encode(chain)
+    except Exception as error:
+        job.blame(error)
+        return None

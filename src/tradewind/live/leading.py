@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-from tradewind.live.folder import LOCK
+from tradewind.live.folder import LOCK, prepare
 from tradewind.live.loop import wall_clock
 from tradewind.live.store.errors import StoreError, StoreInUseError
 from tradewind.live.store.port import Lease, Store
@@ -43,7 +43,7 @@ class Leader:
 
     async def take(self, wait: Callable[[str], None]) -> Lease:
         """Wait until nobody else leads; told once, if it takes time."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        prepare(self._folder)
         lock = self._stack.enter_context((self._folder / LOCK).open("a"))
         is_told = False
         while True:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tradewind.live.driver import Driver
+from tradewind.live.facts import Fact
 from tradewind.live.port import Report
 from tradewind.live.store.errors import StoreUnavailableError
 from tradewind.model.units import SECOND, Time
@@ -71,6 +72,12 @@ class Loop:
             self._turn_at_once(self.driver)
         else:
             self._woken.set()
+
+    def tell(self, fact: Fact) -> None:
+        """Tell the driver something, and take a turn soon."""
+        if self.driver is not None:
+            self.driver.tell(fact)
+        self._woken.set()
 
     def wake(self) -> None:
         """Take a turn soon."""

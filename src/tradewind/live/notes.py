@@ -31,6 +31,17 @@ def impossible_note(run: int) -> str:
     return f"impossible/{run}"
 
 
+JOINED_KINDS = "machines/joined kinds"
+"""Types of machines that have joined, in the order in which they were first seen."""
+
+IDENTITY = "store/identity"
+"""What tells a store from all others, for those who work for it and outlive its control plane."""
+
+
+SIGNER = "store/signer"
+"""Under which leases and addresses are signed."""
+
+
 def names_of_notes(run: int) -> list[str]:
     """All names under which something may be noted of a run."""
     return [note(run) for note in _NOTES]

@@ -6,37 +6,45 @@ that only the core can answer; nothing here scans all of it.
 """
 
 import asyncio
+import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from tradewind.core.elastic.events import OVERDUE
 from tradewind.core.estimates import Learned
 from tradewind.core.log import Record, Sink
 from tradewind.core.state import State
 from tradewind.core.work import Run
 from tradewind.live.cache.cache import Cache
 from tradewind.live.driver import Driver
+from tradewind.live.engines.agents import FOLDER as AGENTS
+from tradewind.live.engines.agents import Agents
 from tradewind.live.engines.harvest import with_harvest
+from tradewind.live.engines.joined import JoinedEngine
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.engines.played import Leases, with_played
+from tradewind.live.engines.pull import PullEngine
 from tradewind.live.facts import Fact, Submit
+from tradewind.live.folder import RUNS
 from tradewind.live.leading import Leader
 from tradewind.live.loop import wall_clock
+from tradewind.live.notes import IDENTITY
+from tradewind.live.objects import open_objects
 from tradewind.live.port import Engine, Listener
+from tradewind.live.shares import Shares, secret_of
 from tradewind.live.store.port import Changes, Lease, Store
 from tradewind.live.store.rows import KeyRow
 from tradewind.live.turns import Turns, Watched
-from tradewind.model.command import Admitted, Ended, Grown, Refused
+from tradewind.model.command import Admitted, Ended, Grown, Refused, Wanted
 from tradewind.model.event import Resumed
 from tradewind.model.machine import MachineType
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import SECOND, Duration
+from tradewind.model.units import HOUR, SECOND, Duration, in_seconds
 from tradewind.policies.protocol import Policy
-
-RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +60,27 @@ class Settings:
     """How often the policy decides what to rent."""
     quantum: Duration = 30 * SECOND
     """After how long a machine makes way for a tenant with less than its share (see `tradewind.core.sharing`)."""
+    accepts_unknown: bool = False
+    """Whether work that no known machine type can do waits for a machine to join instead of being refused."""
     modules: tuple[str, ...] = ()
     """Folders where the modules of functions are looked for first."""
     grace: float = 5.0
     engine: Callable[[Listener], Engine] | None = None
     """Makes what runs work; by default worker processes on this host."""
-    around: Callable[[Listener, Engine], Engine] | None = None
-    """Puts another engine around that one."""
+    objects: str = ""
+    """Where large results of shares lie: `s3://bucket/prefix`, or a folder; empty: `objects` in the folder."""
+    share_silence: Duration = OVERDUE
+    """By how much the report of a share may be overdue."""
     leases: Mapping[str, Leases] = field(default_factory=dict)
     """By type: who knows what becomes of machines that are played from a trace."""
+    outlives: bool = True
+    """Whether machines on this host go on with what they run when the service ends, for the next one to take over."""
+    unattended: Duration = HOUR
+    """After how long without a service such a machine ends itself, once it has nothing to do."""
+    silence: Duration | None = None
+    """After how long without a call an agent has left; None: no agents may join."""
+    tenants_now: Callable[[], Iterable[Tenant]] = tuple
+    """Asked as soon as this service leads: tenants that are new or changed since it began to wait."""
 
 
 class Key(NamedTuple):
@@ -75,6 +95,15 @@ class Taken(NamedTuple):
 
     number: int
     id: str
+
+
+class Place(NamedTuple):
+    """Where an attempt belongs."""
+
+    run: str
+    """Public id of its run."""
+    folder: str
+    tenant: str
 
 
 class RefusedError(Exception):
@@ -118,6 +147,7 @@ class Service:
         self.settings = settings
         self.state = State(settings.machines, settings.tenants, settings.interval, 0, Learned(warn=on_trouble))
         self.state.quantum = settings.quantum
+        self.state.accepts_unknown = settings.accepts_unknown
         self.on_saved: list[Callable[[Changes], None]] = []
         """Told of each batch, right after it has become durable."""
         self.on_timed: list[Callable[[str, float], None]] = []
@@ -142,6 +172,14 @@ class Service:
         self._loop: Turns | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._is_stopping = False
+        self._is_deposed = False
+        """Whether another service leads by now."""
+        self._identity = ""
+        self.agents: PullEngine | None = None
+        """The engine of machines that joined, once the service has started."""
+        self._shares: Shares | None = None
+        self.base = ""
+        """Where processes on this host reach the server."""
 
     @property
     def driver(self) -> Driver:
@@ -164,12 +202,18 @@ class Service:
         """Become the leader of the store, rebuild what was saved, and begin to take turns."""
         self._stack.callback(self._leader.close)
         lease = await self._leader.take(wait)
+        for tenant in await asyncio.to_thread(self.settings.tenants_now):
+            self.state.put_tenant(tenant)
+        self._identity = await asyncio.to_thread(self._identified, lease)
         loop = self._loop = Turns(self._on_trouble, self._after_handling, self._after_turn, self._timed)
         settings = self.settings
         engine = with_played(loop.hear, settings.leases, settings.engine or self._local)
-        if settings.around is not None:
-            engine = settings.around(loop.hear, engine)
-        self._stack.callback(engine.close)
+        if settings.silence is not None:
+            self.agents = PullEngine(loop.hear, settings.folder, silence=in_seconds(settings.silence))
+            engine = JoinedEngine(engine, self.agents)
+        self._stack.callback(self._let_go, engine)
+        self._shares = await self._open_shares(lease)
+        self._stack.callback(self._shares.close)
         self._driver = Driver(
             self.state,
             settings.policy,
@@ -180,6 +224,7 @@ class Service:
             lease=lease,
             sinks=[self._observe, *(sink_for(self.state) for sink_for in self._sinks)],
             cache=Cache(self._store, settings.modules),
+            secret=self._shares.lease,
         )
         for run in self.state.runs.values():
             self._count(run.pool.tenant.name, run.id, len(run.units), runs=1)
@@ -189,16 +234,51 @@ class Service:
         ]
         self._tasks[0].add_done_callback(self._ended)
 
+    async def _open_shares(self, lease: Lease) -> Shares:
+        """What answers shares of elastic units."""
+        settings, self.state.silence = self.settings, self.settings.share_silence
+        secret = await asyncio.to_thread(secret_of, self._store, lease)
+        objects = open_objects(settings.objects, settings.folder / "objects", secret)
+        return Shares(self.state, self._store, objects, secret, wall_clock, self._tell)
+
+    @property
+    def answering(self) -> Shares:
+        """What answers shares of elastic units, while work is taken in."""
+        if self._shares is None or not self.is_running:
+            raise StoppedError("the server is starting or stopping; try again in a moment")
+        return self._shares
+
     async def _stay(self, lease: Lease) -> None:
         await self._leader.stay(lease)
+        self._is_deposed = True
         self._tasks[0].cancel()
+
+    def _identified(self, lease: Lease) -> str:
+        """What tells the store from others."""
+        known = self._store.note(IDENTITY)
+        if known is None:
+            known = secrets.token_hex(16)
+            self._store.save(Changes(notes={IDENTITY: known}), lease)
+        return str(known)
+
+    def _let_go(self, engine: Engine) -> None:
+        """Leave what runs to the next service; where another leads by now, it has given that up."""
+        if self._is_deposed:
+            engine.close()
+        else:
+            engine.detach()
 
     def _local(self, listener: Listener) -> Engine:
         settings = self.settings
+        agents = None
+        if settings.outlives:
+            agents = Agents(settings.folder / AGENTS, self._identity, in_seconds(settings.unattended))
         return with_harvest(
             listener,
             settings.machines,
-            lambda hear: LocalEngine(hear, settings.folder, grace=settings.grace, path=settings.modules),
+            lambda hear: LocalEngine(
+                hear, settings.folder, grace=settings.grace, path=settings.modules, agents=agents, base=self.base
+            ),
         )
 
     async def wait(self) -> None:
@@ -207,7 +287,7 @@ class Service:
             await self._tasks[0]
 
     async def stop(self) -> None:
-        """Save what has happened, end what runs, so that the next service goes on with it."""
+        """Save what has happened, and leave what runs to the next service, or end it if it cannot go on alone."""
         self._is_stopping = True
         if self._loop is not None:
             self._loop.wake()
@@ -215,6 +295,13 @@ class Service:
             await asyncio.wait(self._tasks[:1])
             self._tasks[1].cancel()
             await asyncio.wait(self._tasks[1:])
+        busy = sum(bool(machine.running) for machine in self.state.machines.values())
+        if busy and self.settings.outlives and self.settings.engine is None and not self._is_deposed:
+            machines = "machine goes" if busy == 1 else "machines go"
+            self._on_trouble(
+                f"{busy} {machines} on with what runs there: the next server takes over, and "
+                "`tradewind server --stop-machines` ends it"
+            )
         self._stack.close()
 
     # What people want
@@ -238,6 +325,19 @@ class Service:
     def run(self, number: int) -> Run | None:
         """How an active run stands in the core."""
         return self.state.runs.get(number)
+
+    def place_of(self, unit: int, attempt: int) -> Place | None:
+        """Whose attempt it is and where its files go; None: its unit is not active."""
+        found = self.state.units.get(unit)
+        job = None if found is None else self.driver.jobs.get(found.run.id)
+        if found is None or job is None:
+            return None
+        return Place(job.id, job.attempt_folder(found, attempt), found.run.pool.tenant.name)
+
+    def hush_agents(self) -> None:
+        """Let no call of an agent wait any longer."""
+        if self.agents is not None:
+            self.agents.hush()
 
     def _tell(self, fact: Fact) -> None:
         if self._loop is None:
@@ -274,6 +374,10 @@ class Service:
         elif kind is Grown:
             grown = cast("Grown", record)
             self._count(self._name(grown.tenant), grown.run, grown.tasks)
+        elif kind is Wanted:
+            wanted = cast("Wanted", record)
+            if self.agents is not None:
+                self.agents.want(self.state.kinds[wanted.kind].type.name, wanted.count)
         elif kind is Ended:
             ended = cast("Ended", record)
             self._count(self._name(ended.tenant), ended.run, -self._sizes[ended.run], runs=-1)

@@ -8,10 +8,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tradewind.core.elastic.events import OVERDUE
 from tradewind.core.estimates import Learned
 from tradewind.core.log import Sink
 from tradewind.core.state import State
+from tradewind.live.acting import no_secret
 from tradewind.live.cache.cache import Cache
 from tradewind.live.driver import Driver
 from tradewind.live.engines.harvest import with_harvest
@@ -19,7 +22,7 @@ from tradewind.live.engines.keeper import Newborn
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.engines.played import Leases, with_played
 from tradewind.live.facts import Close, Retry, Submit, Suspend, Unsuspend
-from tradewind.live.folder import RUNS, STORE, alone_in, note_store, store_of
+from tradewind.live.folder import RUNS, STORE, LeftRunningError, alone_in, note_store, store_of
 from tradewind.live.jobs import Document, Job
 from tradewind.live.loop import Loop, wall_clock
 from tradewind.live.port import Failure, Listener
@@ -27,13 +30,20 @@ from tradewind.live.steered import Control
 from tradewind.live.store.open import open_store
 from tradewind.live.store.port import Lease, Store
 from tradewind.live.store.rows import run_number
+from tradewind.live.worker.agent import FOLDER as AGENTS
 from tradewind.model.action import Json
 from tradewind.model.command import Ended
 from tradewind.model.machine import MachineType
+from tradewind.model.program import Program, is_divisible
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND, Duration
 from tradewind.policies.protocol import Policy
 
+if TYPE_CHECKING:
+    from tradewind.live.endpoint import Endpoint
+
+_DRAIN = 3.0
+"""Seconds that shares have to deliver what they have after an interruption."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -53,6 +63,8 @@ class Settings:
     grace: float = 5.0
     silence: float = 10.0
     """Seconds after which a machine that does not answer is given up."""
+    share_silence: Duration = OVERDUE
+    """By how much the report of a share may be overdue."""
     store: str | None = None
     """Where runs are kept, unless it is in the folder: a path, or the address of a database."""
     leases: Mapping[str, Leases] = field(default_factory=dict)
@@ -69,6 +81,9 @@ class Result:
     """`done`, `failed`, `cancelled`, `refused`, `interrupted`, or `nothing` if there was nothing to go on with."""
     reasons: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    """The last of them."""
+    failed: int = 0
+    """How many there were."""
     outputs: dict[str, Json] = field(default_factory=dict)
     """What a program that is done gives."""
     late: Duration = 0
@@ -92,6 +107,8 @@ class Session:
         self._on_trouble = on_trouble
         self._is_interrupted = False
         self._interrupt: Callable[[], object] | None = None
+        self._drained: float | None = None
+        """By when shares must have delivered what they have, after an interruption."""
 
     def interrupt(self) -> None:
         """Stop, from any thread, so that work can be resumed."""
@@ -127,6 +144,9 @@ class Session:
             stack.enter_context(alone_in(settings.folder))
             loop = Loop(self._on_trouble)
             store, lease = self._open(stack, loop)
+            if (settings.folder / AGENTS).is_dir():
+                _check_left(settings.folder, store)
+            endpoint = await self._listen(stack, submit)
             keeper, self._keeper = self._keeper, None
 
             def local(listener: Listener) -> LocalEngine:
@@ -137,6 +157,7 @@ class Session:
                     silence=settings.silence,
                     path=settings.modules,
                     keeper=keeper,
+                    base=endpoint.address if endpoint is not None else "",
                 )
 
             engine = with_played(loop.hear, settings.leases, lambda hear: with_harvest(hear, settings.machines, local))
@@ -146,8 +167,15 @@ class Session:
             sinks = [sink_for(state) for sink_for in self._sinks]
             cache = Cache(store, settings.modules)
             runs = settings.folder / RUNS
+            state.silence = settings.share_silence
+            if endpoint is not None:
+                endpoint.answer(state, store, lease, settings.folder, loop.tell)
             driver = Driver(
-                state, settings.policy, store, engine, wall_clock, runs, lease=lease, sinks=sinks, cache=cache
+                *(state, settings.policy, store, engine, wall_clock, runs),
+                lease=lease,
+                sinks=sinks,
+                cache=cache,
+                secret=no_secret if endpoint is None else endpoint.secret,
             )
             result = Result()
             driver.on_ended = partial(self._note_end, result)
@@ -160,8 +188,21 @@ class Session:
             await loop.run(driver, lambda: self._is_over(driver, result))
             result.id = driver.names.get(result.run, "")
             result.failures = list(driver.failures)
+            result.failed = driver.failed
             result.reasons += driver.faults
             return result
+
+    @staticmethod
+    async def _listen(stack: ExitStack, submit: Submit | Retry | None) -> "Endpoint | None":
+        """Listen to shares, if there may be any."""
+        if isinstance(submit, Submit) and not (isinstance(submit.document, Program) and is_divisible(submit.document)):
+            return None
+        from tradewind.live.endpoint import Endpoint  # noqa: PLC0415 - seldom needed
+
+        endpoint = Endpoint()
+        await endpoint.open()
+        stack.callback(endpoint.close)
+        return endpoint
 
     @staticmethod
     def _note_end(result: Result, ended: Ended, job: Job) -> None:
@@ -224,13 +265,21 @@ class Session:
         return True
 
     def _is_over(self, driver: Driver, result: Result) -> bool:
-        if self._is_interrupted:
+        if self._is_interrupted and self._is_drained(driver):
             result.status = "interrupted"
         elif driver.refused:
             result.status, result.reasons = "refused", list(driver.refused)
         elif result.run in driver.ended and all(run.is_suspended for run in driver.state.runs.values()):
             result.status = driver.ended[result.run]
         return bool(result.status)
+
+    def _is_drained(self, driver: Driver) -> bool:
+        """Ask shares to deliver what they have; whether they all have, or have had the time to."""
+        running = asyncio.get_running_loop()
+        if self._drained is None:
+            self._drained = running.time() + (_DRAIN if driver.has_shares else 0.0)
+            driver.drain_shares()
+        return running.time() >= self._drained or not driver.has_shares
 
     def _catch_signals(self, stack: ExitStack, loop: Loop) -> None:
         """The first interruption stops work so that it can be resumed; a second one ends the waiting for it."""
@@ -243,6 +292,7 @@ class Session:
                 running.remove_signal_handler(number)
             self._on_trouble("stopping; what has finished is kept and `--resume` goes on (once more: do not wait)")
             loop.wake()
+            running.call_later(_DRAIN, loop.wake)
 
         for number in signals:
             running.add_signal_handler(number, interrupted)
@@ -250,3 +300,11 @@ class Session:
         stack.callback(lambda: [running.remove_signal_handler(number) for number in signals])
         if self._is_interrupted:
             loop.wake()
+
+
+def _check_left(folder: Path, store: Store) -> None:
+    """Raise if machines of a server still work there: a session would end them and run their tasks again."""
+    from tradewind.live.engines.agents import found_in  # noqa: PLC0415 - seldom needed
+
+    if any(found.is_alive for found in found_in(folder / AGENTS)) and store.runs(status="active", limit=1):
+        raise LeftRunningError(folder)

@@ -1,7 +1,12 @@
 """How units and machines stand, as the rows of the store say it."""
 
+from typing import Any
+
+from tradewind.core.elastic.division import Division, Share
+from tradewind.core.elastic.saving import saved_division, saved_share
 from tradewind.core.machines import Machine
 from tradewind.core.work import Attempt, Unit
+from tradewind.live.guests import joined_as
 from tradewind.live.store.rows import MachineRow
 from tradewind.model.action import Json
 from tradewind.model.units import Time
@@ -13,11 +18,22 @@ def running_on(machine: Machine) -> list[tuple[Unit, Attempt]]:
 
 
 def progress_of(unit: Unit) -> Json | None:
-    """What checkpoints have saved, and all attempts that run unless just the last one does."""
+    """What is seldom true of a unit; see `UnitRow`. None: nothing of it is."""
+    progress: dict[str, Any] = {}
+    if unit.kept:
+        progress["kept"] = unit.kept
     running = [(each.number, each.machine.id, each.started) for each in unit.attempts()]
     if unit.copies or (running and unit.attempt != unit.last):
-        return {"kept": unit.kept, "running": running}
-    return {"kept": unit.kept} if unit.kept else None
+        progress["running"] = running
+    if unit.failures.keys() - {"error"}:
+        progress["failures"] = dict(unit.failures)
+    if unit.need.requirement is not unit.task.requirement and unit.need.requirement != unit.task.requirement:
+        progress["memory"] = dict(unit.need.requirement.amounts)["memory"]
+    if isinstance(unit.elastic, Division):
+        progress["division"] = saved_division(unit.elastic)
+    elif isinstance(unit.elastic, Share):
+        progress["share"] = saved_share(unit, unit.elastic)
+    return progress or None
 
 
 def size_of(machine: Machine) -> Json | None:
@@ -32,7 +48,7 @@ def machine_row(machine: Machine, released: Time | None, because: str) -> Machin
     return MachineRow(
         machine.id,
         machine.kind.type.name,
-        machine.pool.tenant.name,
+        "" if machine.is_spare else machine.pool.tenant.name,
         machine.state,
         machine.acquired,
         machine.expected,
@@ -40,4 +56,5 @@ def machine_row(machine: Machine, released: Time | None, because: str) -> Machin
         released,
         because,
         size_of(machine),
+        joined_as(machine),
     )

@@ -1,1 +1,1 @@
-"""Plain data that every other part speaks of: units, work, machines, tenants, events and commands."""
+"""Plain data shared by all other parts: units, work, machines, tenants, events and commands."""

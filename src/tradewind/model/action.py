@@ -1,4 +1,4 @@
-"""What a step does, and what it leaves behind: the plain data that travels from workflow file to executor."""
+"""Actions of steps and their outputs: the plain data that travels from workflow file to executor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from tradewind.model.units import Duration
 
 Json: TypeAlias = Any
-"""None, bool, int, float, str, or lists and mappings (with text for keys) of these."""
+"""None, bool, int, float, str, or lists and mappings (with text keys) of these."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -18,6 +18,8 @@ class Shell:
     """A shell command; `{{ name }}` stands for an input, quoted for the shell."""
 
     command: str
+    shell: str = ""
+    """The shell, one of `SHELLS`, optionally with options; empty: bash, or sh if that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Function:
 
     target: str
     version: str = ""
-    """What stands for its code in the cache; empty: the file of its module."""
+    """The identity of its code in the cache; empty: the file of its module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +38,66 @@ class Container:
     image: str
     command: str
     options: tuple[str, ...] = ()
-    """More words for the tool that runs it, such as volumes."""
+    """Additional options for the container tool, such as volumes."""
     entrypoint: bool = False
-    """Whether the words of the command are arguments for what the image itself starts, and no shell reads them."""
+    """Whether the command consists of arguments for the image's entry point, which no shell reads."""
+    shell: str = ""
+    """As in `Shell`, inside the container."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """Slots of a site, as a simulation takes them to be."""
+    """Slots of a simulated site."""
 
     slots: int
     speed: float
-    """Iterations that a slot does in a second."""
+    """Iterations per second and slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Divisible:
-    """A divisible job: independent iterations, spread over partitions while they run.
-
-    On a machine of its own the step has a slot for each of its cpus; on a server with sites, these do the work.
-    """
+    """Independent iterations, distributed over any number of machines at run time."""
 
     iterations: Json
-    """How many, or a template that gives that."""
+    """The number of iterations, or a template for it."""
     command: str = ""
-    """What a partition runs; it asks for its iterations by the worker protocol."""
+    """The command of a share, which asks for its iterations over HTTP."""
     target: str = ""
-    """Or a Python function, `module:function`, called with each chunk of iterations and the inputs."""
+    """Alternatively a Python function, `module:function`, called with each chunk of iterations and the inputs."""
     within: Duration | None = None
-    """Time after which it should have ended; None: nothing is balanced."""
+    """Time by which it should finish; None: nothing is rebalanced."""
     initial: int | None = None
-    """Partitions at the start; None: one for each slot."""
+    """Shares at the start; None: as many as fit on machines that are held or free of charge."""
     maximum: int = 1_000
-    """Partitions at once."""
-    balancer: str = "ruper"
+    """Maximum number of concurrent shares."""
+    balancer: str = ""
+    """The balancer; empty: that of the policy."""
     reducer: str = "concatenate"
-    """What becomes of the results: `concatenate`, `sum`, `run` or `python`."""
+    """How results are combined: `concatenate`, `sum`, `run` or `python`."""
     reduce: str = ""
-    """The command, or the function, that reduces them."""
+    """The command or function that combines them."""
     lots: Mapping[str, Lot] = field(default_factory=lambda: NOTHING)
     """Sites by name, for simulation."""
+    shell: str = ""
+    """As in `Shell`, for the command and for that of the reducer."""
+
+
+SHELLS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bash", "ksh", "zsh"), ("-euo", "pipefail")),
+    **dict.fromkeys(("dash", "sh"), ("-eu",)),
+}
+"""Shells that read quotes as `tradewind.model.shell` writes them, with the options that make errors fatal."""
+
+
+def shell_words(shell: str) -> tuple[str, ...]:
+    """Return the words that start a shell: with its own options, or with those that make errors fatal."""
+    words = tuple(shell.split())
+    return words + SHELLS[shell_name(shell)] if len(words) == 1 else words
+
+
+def shell_name(shell: str) -> str:
+    """Return the name of a shell without its folder and options."""
+    return shell.split(None, 1)[0].rpartition("/")[2] if shell.strip() else ""
 
 
 Action: TypeAlias = Shell | Function | Container | Divisible
@@ -83,22 +105,22 @@ Action: TypeAlias = Shell | Function | Container | Divisible
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a step leaves behind under a name: files that match a pattern, or a value."""
+    """A named output of a step: files that match a pattern, or a value."""
 
     path: str = ""
     """Pattern relative to the attempt's folder; the value of the output is the path, or the list of paths."""
     many: bool = False
-    """Whether the pattern names a list of files."""
+    """Whether the output is a list of files."""
     value: str = ""
-    """Where a value is read from instead: `stdout` (its text, stripped), `json` (the last line of stdout, parsed),
-    `return` (of a function, or an entry of the mapping that it returns), or a file that holds JSON."""
+    """The source of a value instead: `stdout` (its text, stripped), `json` (the last line of stdout, parsed), `return`
+    (of a function, or an entry of the mapping that it returns), or the name of a JSON file."""
     optional: bool = False
-    """Whether there may be no file: the value is then null, or an empty list."""
+    """Whether the file may be missing: the value is then null, or an empty list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """An output of an earlier call of the same chain, not known before the chain runs."""
+    """An output of an earlier call in the same chain, unknown before the chain runs."""
 
     call: str
     output: str
@@ -108,22 +130,22 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A value computed from outputs of earlier calls of the same chain (see `tradewind.model.expression.resolve`)."""
+    """A value computed from outputs of earlier calls in the same chain (see `tradewind.model.expression.resolve`)."""
 
     template: str
     """Text with `{{ expressions }}`."""
     names: Mapping[str, Json]
-    """What the names in the expressions stand for; there are `Ref`s, or other derived values, among them."""
+    """The values of the names in the expressions, including `Ref`s and other derived values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long an attempt may take, and how much room it has."""
+    """The time and memory limits of an attempt."""
 
     run: Duration | None = None
-    """Longest time a call may run."""
+    """Maximum run time of a call."""
     silence: Duration | None = None
-    """Longest time a call may go without writing any output."""
+    """Maximum time of a call without any output."""
 
 
 NO_LIMITS = Limits()
@@ -131,15 +153,15 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One step made concrete: an action with its inputs, ready to be run by an executor."""
+    """A step with its concrete inputs, ready to be run by an executor."""
 
     id: str
     """The step's id, with the position in its loops: `align`, `align[2]`, `align[2][0]`."""
     action: Action
     inputs: Mapping[str, Json] = field(default_factory=lambda: NOTHING)
-    """Values by name; a `Ref` or `Derived` anywhere inside stands for what earlier calls of the chain will leave."""
+    """Values by name; a `Ref` or `Derived` anywhere inside stands for outputs of earlier calls in the chain."""
     outputs: Mapping[str, Output] = field(default_factory=lambda: NOTHING)
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     limits: Limits = NO_LIMITS
     cache: bool = True
-    """Whether what an equal call gave before may be taken instead."""
+    """Whether the result of an identical earlier call may be reused."""

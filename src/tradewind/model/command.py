@@ -6,6 +6,7 @@ that caused it. Machines, units, runs, tenants and machine types are numbered de
 
 from typing import NamedTuple, TypeAlias
 
+from tradewind.model.elastic import Next, Range
 from tradewind.model.units import Duration, Money, Time
 
 
@@ -21,7 +22,7 @@ class Acquire(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Give this machine back."""
+    """Return this machine."""
 
     at: Time
     cause: int
@@ -40,7 +41,7 @@ class Start(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """End this attempt; whatever it still reports is void."""
+    """Kill this attempt; its later reports are ignored."""
 
     at: Time
     cause: int
@@ -49,7 +50,22 @@ class Kill(NamedTuple):
     machine: int
     because: str
     is_urgent: bool = False
-    """Whether it gets no time to end in good order."""
+    """Whether it is killed without a grace period."""
+
+
+class Assign(NamedTuple):
+    """Tell a share of an elastic unit which iterations to work on until its next report."""
+
+    at: Time
+    cause: int
+    unit: int
+    attempt: int
+    machine: int
+    ranges: tuple[Range, ...]
+    """Everything it holds and has not delivered, in the order in which it is to be done."""
+    interval: Duration
+    """When to report again; sooner when the ranges are done."""
+    next: Next
 
 
 class Wake(NamedTuple):
@@ -61,7 +77,7 @@ class Wake(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A run has been taken in; its units are numbered from `first`."""
+    """A run was admitted; its units are numbered from `first`."""
 
     at: Time
     cause: int
@@ -88,7 +104,7 @@ class Grown(NamedTuple):
 
 
 class Recalled(NamedTuple):
-    """What units of a run give, numbered from `first`, is known from before: nothing runs for them."""
+    """The results of units of a run, numbered from `first`, came from the cache: nothing runs for them."""
 
     at: Time
     cause: int
@@ -99,7 +115,7 @@ class Recalled(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A workflow that no machine type can ever run has not been taken in."""
+    """A workflow was rejected because no machine type can ever run it."""
 
     at: Time
     cause: int
@@ -109,7 +125,7 @@ class Refused(NamedTuple):
 
 
 class Eligible(NamedTuple):
-    """So many more (or fewer, on cancellation) tasks of a run wait for nothing but a machine."""
+    """A number of tasks of a run became eligible; negative on cancellation."""
 
     at: Time
     cause: int
@@ -118,8 +134,17 @@ class Eligible(NamedTuple):
     change: int
 
 
+class Delivered(NamedTuple):
+    """All iterations of an elastic unit are delivered."""
+
+    at: Time
+    cause: int
+    run: int
+    unit: int
+
+
 class Expired(NamedTuple):
-    """A unit has failed for good, for its attempts have taken longer than they may together."""
+    """A unit has failed because its attempts together exceeded their time limit."""
 
     at: Time
     cause: int
@@ -151,7 +176,7 @@ class Charged(NamedTuple):
 
 
 class Refunded(NamedTuple):
-    """Money has been paid back for a machine."""
+    """Money has been refunded for a machine."""
 
     at: Time
     cause: int
@@ -173,7 +198,7 @@ class Cut(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """When a run is thought to end; slack below zero is a warning that it will miss its deadline."""
+    """The predicted end of a run; negative slack means that it will miss its deadline."""
 
     at: Time
     cause: int
@@ -185,8 +210,60 @@ class Predicted(NamedTuple):
     because: str
 
 
+class Confined(NamedTuple):
+    """A unit may only run on firm machines from now on."""
+
+    at: Time
+    cause: int
+    run: int
+    unit: int
+    because: str
+
+
+class Welcomed(NamedTuple):
+    """A machine that joined has its number, and works for a tenant."""
+
+    at: Time
+    cause: int
+    machine: int
+    kind: int
+    tenant: int
+    """Below zero: for none, as none has work for it and can pay."""
+    name: str
+
+
+class Lent(NamedTuple):
+    """A joined machine works for another tenant from now on."""
+
+    at: Time
+    cause: int
+    machine: int
+    tenant: int
+    """Below zero: for none, until one has work for it and can pay."""
+
+
+class Wanted(NamedTuple):
+    """A hint to the owner of machines that cannot be rented: how many of a type the scaler would like to have."""
+
+    at: Time
+    cause: int
+    kind: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nothing calls
+    because: str
+
+
+class Yielded(NamedTuple):
+    """A share of an elastic unit has been told to end, so that its machine can go to another unit."""
+
+    at: Time
+    cause: int
+    run: int
+    unit: int
+    because: str
+
+
 class Dropped(NamedTuple):
-    """A decision or report that no longer fits the facts has been ignored."""
+    """An outdated decision or report was ignored."""
 
     at: Time
     cause: int
@@ -195,6 +272,23 @@ class Dropped(NamedTuple):
 
 
 Notice: TypeAlias = (
-    Admitted | Grown | Recalled | Refused | Eligible | Expired | Ended | Charged | Refunded | Cut | Predicted | Dropped
+    Admitted
+    | Grown
+    | Recalled
+    | Refused
+    | Eligible
+    | Delivered
+    | Expired
+    | Ended
+    | Charged
+    | Refunded
+    | Cut
+    | Predicted
+    | Confined
+    | Welcomed
+    | Lent
+    | Wanted
+    | Yielded
+    | Dropped
 )
-Command: TypeAlias = Acquire | Release | Start | Kill | Wake | Notice
+Command: TypeAlias = Acquire | Release | Start | Kill | Assign | Wake | Notice

@@ -1,5 +1,5 @@
-"""The root of all errors that a user can mend."""
+"""The base class of all errors that a user can fix."""
 
 
 class TradewindError(Exception):
-    """Something that a user can mend; the message says what and, where possible, how."""
+    """An error that a user can fix; the message says what is wrong and, if possible, how to fix it."""

@@ -6,27 +6,31 @@ given by the driver and unique; it orders events of the same instant and names t
 
 from typing import NamedTuple, TypeAlias
 
+from tradewind.model.elastic import Delivery
+from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Amounts
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import Time
+from tradewind.model.units import Duration, Time
 from tradewind.model.workflow import Task, Workflow
 
 
 class Submitted(NamedTuple):
-    """A workflow has been handed in by a tenant."""
+    """A tenant has submitted a workflow."""
 
     at: Time
     seq: int
     tenant: str
     workflow: Workflow
     is_open: bool = False
-    """Whether it is extended after each unit that finishes, until the last time."""
+    """Whether more units may be added after each unit that finishes, until it is closed."""
     keeps_going: bool = False
-    """Whether the rest goes on where a task has failed."""
+    """Whether independent tasks continue after a task has failed."""
+    outline: Workflow | None = None
+    """The expected graph of a run that may grow, including its first tasks."""
 
 
 class Extended(NamedTuple):
-    """A run that was submitted open has grown by tasks that wait for nothing but a machine."""
+    """An open run has gained tasks that wait only for a machine."""
 
     at: Time
     seq: int
@@ -37,7 +41,7 @@ class Extended(NamedTuple):
 
 
 class Reprioritised(NamedTuple):
-    """A run has another priority from now on."""
+    """The priority of a run has changed."""
 
     at: Time
     seq: int
@@ -46,7 +50,7 @@ class Reprioritised(NamedTuple):
 
 
 class Redated(NamedTuple):
-    """A run has another deadline from now on, or none."""
+    """The deadline of a run has changed or was removed."""
 
     at: Time
     seq: int
@@ -55,7 +59,7 @@ class Redated(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A run cannot go on for a reason of its own, such as a loop over something that is no list."""
+    """A run cannot continue because of an error in its program, such as a loop over something that is not a list."""
 
     at: Time
     seq: int
@@ -64,17 +68,17 @@ class Broken(NamedTuple):
 
 
 class Cancelled(NamedTuple):
-    """A run is no longer wanted."""
+    """A run was cancelled."""
 
     at: Time
     seq: int
     run: int
     is_urgent: bool = False
-    """Whether what runs gets no time to end in good order."""
+    """Whether running attempts are killed without a grace period."""
 
 
 class Suspended(NamedTuple):
-    """Nothing more of a run is to be started for now; what runs goes on."""
+    """A run was suspended: no further units start, running ones continue."""
 
     at: Time
     seq: int
@@ -82,7 +86,7 @@ class Suspended(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """A run that was suspended goes on."""
+    """A suspended run was resumed."""
 
     at: Time
     seq: int
@@ -90,7 +94,7 @@ class Resumed(NamedTuple):
 
 
 class MachineReady(NamedTuple):
-    """A machine has booted and can work."""
+    """A machine has booted and is ready."""
 
     at: Time
     seq: int
@@ -107,7 +111,7 @@ class MachineFailed(NamedTuple):
 
 
 class MachineLost(NamedTuple):
-    """A machine is gone, with all that ran on it."""
+    """A machine is gone, with everything that ran on it."""
 
     at: Time
     seq: int
@@ -125,7 +129,7 @@ class MachineResized(NamedTuple):
 
 
 class MachineUnwanted(NamedTuple):
-    """Somebody wants a machine gone: once what runs on it has ended, or at once."""
+    """A user wants to release a machine: when its tasks have finished, or immediately."""
 
     at: Time
     seq: int
@@ -134,8 +138,29 @@ class MachineUnwanted(NamedTuple):
     is_urgent: bool = False
 
 
+class MachineJoined(NamedTuple):
+    """A machine that was not rented offers its service; its type may be new."""
+
+    at: Time
+    seq: int
+    name: str
+    """Unique among joined machines and stable over reconnects, such as `cluster/3`."""
+    type: MachineType
+    tenants: tuple[str, ...] = ()
+    """Tenants that it serves; none: every tenant."""
+
+
+class MachineLeft(NamedTuple):
+    """A joined machine has signed off or fallen silent; what ran there runs again elsewhere."""
+
+    at: Time
+    seq: int
+    machine: int
+    reason: str
+
+
 class Finished(NamedTuple):
-    """An attempt has ended well."""
+    """An attempt has succeeded."""
 
     at: Time
     seq: int
@@ -145,7 +170,7 @@ class Finished(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An attempt has ended with an error."""
+    """An attempt has failed."""
 
     at: Time
     seq: int
@@ -154,6 +179,24 @@ class Failed(NamedTuple):
     machine: int
     reason: str
     cause: str = "error"
+
+
+class Progressed(NamedTuple):
+    """A share of an elastic unit reports how far it has come, and may deliver results."""
+
+    at: Time
+    seq: int
+    unit: int
+    attempt: int
+    machine: int
+    done: int
+    """Iterations since its start, delivered or not."""
+    elapsed: Duration
+    """Time since its start, by its own clock, without the time that reports take."""
+    deliveries: tuple[Delivery, ...] = ()
+    """Results that come with the report, in the order of their numbers."""
+    ahead: int = 0
+    """Iterations it goes on with before it has the answer; these are not taken back."""
 
 
 class TenantChanged(NamedTuple):
@@ -172,7 +215,7 @@ class Closed(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """The time has come that the core asked to be woken at."""
+    """A time has come at which the core asked to be woken."""
 
     at: Time
     seq: int
@@ -192,8 +235,11 @@ Event: TypeAlias = (
     | MachineLost
     | MachineResized
     | MachineUnwanted
+    | MachineJoined
+    | MachineLeft
     | Finished
     | Failed
+    | Progressed
     | TenantChanged
     | Closed
     | Timer

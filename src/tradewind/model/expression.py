@@ -1,10 +1,11 @@
 """Values with `{{ expressions }}` in them.
 
-Text that is exactly one `{{ expression }}` stands for the expression's value, whatever its type; in longer text the
-values are written out. Templates may stand anywhere inside lists and mappings. Commands are different: there each
-expression becomes an input, and the worker fills in names only, quoted for the shell (`render_command`).
+Text that is exactly one `{{ expression }}` keeps the type of the expression's value; in longer text the values are
+written out. Templates can appear anywhere inside lists and mappings. Commands are different: each expression becomes an
+input, and the worker fills in only names, quoted for the shell (`render_command`).
 
-`resolve` is for the worker too: it puts outputs of earlier calls of the same chain where a call's inputs point to them.
+`resolve` is used by the worker, too: it replaces references to outputs of earlier calls in the same chain by their
+values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,13 +13,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tradewind.model.action import Derived, Json, Ref
-from tradewind.model.language import RESERVED, Expression, Lookup, Reference, field_of, parse
+from tradewind.model.language import RESERVED, Expression, Reference, field_of, parse
 from tradewind.model.shell import render_command
-from tradewind.model.values import AbsentError, ExpressionError, MissingError, Outputs, kind_of, show
+from tradewind.model.values import (
+    AbsentError,
+    Allowance,
+    Evaluation,
+    ExpressionError,
+    Lookup,
+    MissingError,
+    Outputs,
+    kind_of,
+    show,
+)
 
 __all__ = [
     "RESERVED",
     "AbsentError",
+    "Allowance",
     "Expression",
     "ExpressionError",
     "Lookup",
@@ -41,22 +53,27 @@ OPEN, CLOSE = "{{", "}}"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Text with expressions, taken apart."""
+    """Text with expressions, split into parts."""
 
     parts: tuple[str | Expression, ...]
     only: Expression | None
-    """The expression that is all there is, so that its value keeps its type."""
+    """The only expression, if the text consists of nothing else, so that its value keeps its type."""
 
-    def fill(self, lookup: Lookup) -> Json:
-        """The text with its expressions evaluated, or the value of the only one."""
+    def fill(self, lookup: Lookup, allowance: Allowance | None = None) -> Json:
+        """Return the text with its expressions evaluated, or the value of the only one."""
+        return self.filled(Evaluation(lookup, allowance))
+
+    def filled(self, here: Evaluation) -> Json:
+        """Return the same as part of an evaluation."""
         if self.only is not None:
-            return self.only.evaluate(lookup)
-        return "".join(part if isinstance(part, str) else show(part.evaluate(lookup)) for part in self.parts)
+            return self.only.evaluate(here)
+        texts = [part if isinstance(part, str) else show(here.walked(part.evaluate(here))) for part in self.parts]
+        return here.built("".join(texts))
 
 
 @lru_cache(maxsize=4096)
 def template(text: str) -> Template:
-    """Take text apart into words and expressions."""
+    """Split text into words and expressions."""
     parts: list[str | Expression] = []
     done = 0
     while (start := text.find(OPEN, done)) >= 0:
@@ -68,13 +85,13 @@ def template(text: str) -> Template:
     if done < len(text):
         parts.append(text[done:])
     if len(parts) == 3 and all(isinstance(part, str) and part.isspace() for part in (parts[0], parts[2])):
-        parts = parts[1:2]  # space around the only expression does not make it text
+        parts = parts[1:2]  # spaces around a single expression do not turn it into text
     only = parts[0] if len(parts) == 1 and isinstance(parts[0], Expression) else None
     return Template(tuple(parts), only)
 
 
 def _end(text: str, at: int) -> int:
-    """Where an expression ends: at the first `}}` outside its quotes and braces."""
+    """Return where an expression ends: at the first `}}` outside its quotes and braces."""
     depth, quote, start = 0, "", at
     while at < len(text):
         letter = text[at]
@@ -93,27 +110,36 @@ def _end(text: str, at: int) -> int:
             return at
         at += 1
     shown = text[start : start + 30].strip()
-    remedy = "for two braces that are meant, write {{ '{{' }}"
+    remedy = "to write two literal braces, use {{ '{{' }}"
     raise ExpressionError(f"'{OPEN} {shown}' has no end '{CLOSE}'; {remedy}")
 
 
-def fill(value: Json, lookup: Lookup) -> Json:
-    """A value with all its templates filled in."""
+def fill(value: Json, lookup: Lookup, allowance: Allowance | None = None) -> Json:
+    """Return a value with all its templates filled in, charged to a run's allowance if there is one."""
     if isinstance(value, str):
-        return template(value).fill(lookup) if OPEN in value else value
+        return template(value).fill(lookup, allowance) if OPEN in value else value
+    if isinstance(value, list | tuple | Mapping):
+        here = Evaluation(lookup, allowance)
+        return here.built(_filled(value, here))
+    return value
+
+
+def _filled(value: Json, here: Evaluation) -> Json:
+    if isinstance(value, str):
+        return template(value).filled(here) if OPEN in value else value
     if isinstance(value, list | tuple):
-        return [fill(item, lookup) for item in value]
+        return [_filled(item, here) for item in value]
     if isinstance(value, Mapping):
-        return {key: fill(item, lookup) for key, item in value.items()}
+        return {key: _filled(item, here) for key, item in value.items()}
     return value
 
 
 _WITHOUT = frozenset({int, float, bool, type(None)})
-"""Values that cannot hold a template: lists may have very many."""
+"""Types that cannot contain a template; lists may have very many items of them."""
 
 
 def references(value: Json) -> Iterator[Reference]:
-    """All that the templates of a value look up."""
+    """Yield all references in the templates of a value."""
     if isinstance(value, str):
         if OPEN in value:
             for part in template(value).parts:
@@ -129,7 +155,7 @@ def references(value: Json) -> Iterator[Reference]:
 
 
 def resolve(value: Json, results: Mapping[str, Mapping[str, Json]]) -> Json:
-    """A value with the outputs of earlier calls, given by call id, in the place of each `Ref` and `Derived`."""
+    """Replace each `Ref` and `Derived` in a value by the outputs of earlier calls, given by call id."""
     if isinstance(value, Ref):
         found: Json = field_of(field_of(results, value.call), value.output)
         for key in value.path:

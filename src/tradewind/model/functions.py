@@ -1,14 +1,14 @@
-"""The functions of the expression language; each checks what it is given and bounds what it makes."""
+"""The functions of the expression language; each checks its arguments and bounds its result."""
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from tradewind.model.action import Json
-from tradewind.model.values import MOST, ExpressionError, kind_of, show, sized, whole
+from tradewind.model.values import MOST, ExpressionError, kind_of, show, whole
 
 Function: TypeAlias = tuple[Callable[..., Json], int, int]
-"""What is called, and the least and most number of arguments."""
+"""The function, with the minimum and maximum number of arguments."""
 
 
 def _len(value: Json) -> int:
@@ -41,7 +41,7 @@ def _float(value: Json) -> Json:
 
 
 def _among(name: str, values: tuple[Json, ...]) -> list[Json]:
-    """The values to choose from: the arguments, or the only one of them if it is a list."""
+    """Return the values to choose from: the arguments, or the only argument if it is a list."""
     given = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
     if not given:
         raise ExpressionError(f"{name}() of an empty list")
@@ -67,7 +67,8 @@ def _stem(path: Json) -> str:
 
 
 def _split(text: Json, separator: Json = None) -> list[Json]:
-    return sized(_text("split", text).split(separator if separator is None else _text("split", separator)))  # type: ignore[no-any-return]
+    found = _text("split", text).split(separator if separator is None else _text("split", separator), MOST)
+    return _few("split", found)
 
 
 def _join(values: Json, separator: Json = " ") -> str:
@@ -89,7 +90,21 @@ def _flatten(values: Json) -> list[Json]:
     flat: list[Json] = []
     for value in _list("flatten", values):
         flat += value if isinstance(value, list) else [value]
-    return sized(flat)  # type: ignore[no-any-return]
+        _few("flatten", flat)
+    return flat
+
+
+def _only(values: Json) -> Json:
+    found = _list("only", values)
+    if len(found) != 1:
+        raise ExpressionError(f"only() takes a list of one item, not of {len(found)}")
+    return found[0]
+
+
+def _few(name: str, values: list[Json]) -> list[Json]:
+    if len(values) > MOST:
+        raise ExpressionError(f"{name}() makes more than {MOST:,} items")
+    return values
 
 
 def _text(name: str, value: Json) -> str:
@@ -108,6 +123,7 @@ _ANY = 1000
 
 FUNCTIONS: Mapping[str, Function] = {
     "len": (_len, 1, 1),
+    "only": (_only, 1, 1),
     "range": (_range, 1, 3),
     "str": (show, 1, 1),
     "int": (_int, 1, 1),
@@ -123,3 +139,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "zip": (_zip, 1, _ANY),
     "flatten": (_flatten, 1, 1),
 }
+
+GROWING = frozenset({"range", "split"})
+"""Functions whose result may be larger than their arguments."""

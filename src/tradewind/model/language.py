@@ -1,11 +1,12 @@
 """The language of expressions: small, safe, and of bounded cost.
 
-An expression is written like Python and parsed by Python, but only what is listed here has a meaning: names, fields of
+An expression is written like Python and parsed by Python, but only these constructs have a meaning: names, fields of
 mappings, items of lists, literals, comparisons, `and`, `or`, `not`, `in`, `… if … else …`, arithmetic without powers,
-and the functions of `FUNCTIONS`. No Python attribute is ever looked up, so nothing outside the values that the caller
-names can be reached. Whatever would grow beyond `MOST` characters or items is refused before it is made.
+and the functions of `FUNCTIONS`. Python attributes are never looked up, so nothing outside the values that the caller
+provides can be reached. Values that would exceed `MOST` characters or items are rejected before they are built, and the
+items that an evaluation builds and visits are counted, which bounds both its time and its memory.
 
-An expression becomes a tree of closures once, and is then evaluated as often as there are items in a loop.
+An expression is compiled once into a tree of closures, and then evaluated for each item of a loop.
 """
 
 import ast
@@ -13,39 +14,41 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from keyword import kwlist
 from typing import Any, TypeAlias
 
 from tradewind.model.action import Json
-from tradewind.model.functions import FUNCTIONS
+from tradewind.model.bounds import is_text
+from tradewind.model.functions import FUNCTIONS, GROWING
 from tradewind.model.values import (
     MOST,
     AbsentError,
+    Evaluation,
     ExpressionError,
     MissingError,
     kind_of,
     listed,
-    sized,
     whole,
 )
 
 LONGEST = 10_000
-"""Characters of an expression."""
+"""Maximum length of an expression."""
 DEEPEST = 60
-"""How deep an expression may be nested."""
+"""Maximum nesting of an expression."""
+_SHOWN = 100
+"""Number of fields of a mapping from which an error chooses those it names."""
 
-Lookup: TypeAlias = Callable[[str], Json]
-"""Finds what a name stands for, or raises an `ExpressionError`."""
-_Step: TypeAlias = Callable[[Lookup], Json]
+_Step: TypeAlias = Callable[[Evaluation], Json]
 
 CONSTANTS: Mapping[str, Json] = {"true": True, "false": False, "null": None}
 RESERVED = frozenset(CONSTANTS) | frozenset(kwlist)
-"""Names that no variable can have; functions are only looked for where something is called."""
+"""Names that no variable can have; functions are only looked up in calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name that an expression looks up, and the fields it takes from there as far as they are written down."""
+    """A name that an expression looks up, and the constant fields taken from it."""
 
     name: str
     path: tuple[str | int, ...] = ()
@@ -56,27 +59,27 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that has been read."""
+    """A parsed expression."""
 
     text: str
     references: tuple[Reference, ...]
     pick: Reference | None
-    """What it stands for, where it does nothing but look something up."""
-    steps: Callable[[Lookup], Json]
+    """The reference, if the expression is nothing else."""
+    steps: _Step
 
-    def evaluate(self, lookup: Lookup) -> Json:
-        """The value of the expression."""
+    def evaluate(self, here: Evaluation) -> Json:
+        """Return the value of the expression."""
         try:
-            return self.steps(lookup)
+            return self.steps(here)
         except (MissingError, ExpressionError):
             raise
-        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
             raise ExpressionError(f"{self.text!r}: {error}") from None
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
-    """Read an expression."""
+    """Parse an expression."""
     if len(text) > LONGEST:
         raise ExpressionError(f"an expression has more than {LONGEST:,} characters")
     try:
@@ -101,7 +104,7 @@ def _check_depth(tree: ast.AST) -> None:
 
 
 def _reference(node: ast.AST) -> Reference | None:
-    """What a node looks up, if it does nothing else."""
+    """Return the reference of a node, if it is nothing else."""
     path: list[str | int] = []
     while True:
         match node:
@@ -128,7 +131,7 @@ def _references(node: ast.AST) -> Iterator[Reference]:
 
 
 def _compile(node: ast.AST) -> _Step:
-    """The closure that evaluates a node."""
+    """Return the closure that evaluates a node."""
     make = _MAKERS.get(type(node))
     if make is None:
         raise ExpressionError(f"{type(node).__name__} is not part of the language")
@@ -137,12 +140,12 @@ def _compile(node: ast.AST) -> _Step:
 
 def _name(node: ast.Name) -> _Step:
     name = node.id
-    return (lambda _: CONSTANTS[name]) if name in CONSTANTS else (lambda lookup: lookup(name))
+    return (lambda _: CONSTANTS[name]) if name in CONSTANTS else (lambda here: here.lookup(name))
 
 
 def _attribute(node: ast.Attribute) -> _Step:
     inner, name = _compile(node.value), node.attr
-    return lambda lookup: field_of(inner(lookup), name)
+    return lambda here: field_of(inner(here), name)
 
 
 def _subscript(node: ast.Subscript) -> _Step:
@@ -150,15 +153,15 @@ def _subscript(node: ast.Subscript) -> _Step:
     if isinstance(node.slice, ast.Slice):
         low, high = _compile_or_none(node.slice.lower), _compile_or_none(node.slice.upper)
         if node.slice.step is not None:
-            raise ExpressionError("a part of a list is taken as in x[1:3]")
-        return lambda lookup: _slice(inner(lookup), low(lookup), high(lookup))
+            raise ExpressionError("write a slice like x[1:3]")
+        return lambda here: here.walked(_slice(inner(here), low(here), high(here)))
     at = _compile(node.slice)
-    return lambda lookup: field_of(inner(lookup), at(lookup))
+    return lambda here: field_of(inner(here), at(here))
 
 
 def _list(node: ast.List | ast.Tuple) -> _Step:
     parts = [_compile(item) for item in node.elts]
-    return lambda lookup: sized([part(lookup) for part in parts])
+    return lambda here: here.built([part(here) for part in parts])
 
 
 def _compile_or_none(node: ast.AST | None) -> _Step:
@@ -167,6 +170,8 @@ def _compile_or_none(node: ast.AST | None) -> _Step:
 
 def _constant(node: ast.Constant) -> _Step:
     value = node.value
+    if isinstance(value, str) and not is_text(value):
+        raise ExpressionError("contains text that is not valid Unicode")
     if isinstance(value, bool | str) or value is None:
         return lambda _: value
     if isinstance(value, int):
@@ -174,7 +179,7 @@ def _constant(node: ast.Constant) -> _Step:
         return lambda _: checked
     if isinstance(value, float) and math.isfinite(value):
         return lambda _: value
-    raise ExpressionError(f"{value!r} is no value of the language")
+    raise ExpressionError(f"{value!r} is not a value of the language")
 
 
 def _mapping(node: ast.Dict) -> _Step:
@@ -182,8 +187,10 @@ def _mapping(node: ast.Dict) -> _Step:
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             raise ExpressionError("a key of a mapping must be text in quotes")
+        if not is_text(key.value):
+            raise ExpressionError("holds text that is not valid Unicode")
         parts.append((key.value, _compile(value)))
-    return lambda lookup: sized({name: part(lookup) for name, part in parts})
+    return lambda here: here.built({name: part(here) for name, part in parts})
 
 
 def _call(node: ast.Call) -> _Step:
@@ -191,62 +198,66 @@ def _call(node: ast.Call) -> _Step:
         raise ExpressionError("values have no methods; use a function such as len(x)")
     name = node.func.id
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-        raise ExpressionError(f"{name}() takes plain arguments only")
+        raise ExpressionError(f"{name}() takes only plain arguments")
     parts = [_compile(argument) for argument in node.args]
     if name == "default":
         return _default(parts)
     if name not in FUNCTIONS:
-        raise ExpressionError(f"no function named {name!r}; there are {', '.join(sorted([*FUNCTIONS, 'default']))}")
+        raise ExpressionError(f"no function named {name!r}; use one of {', '.join(sorted([*FUNCTIONS, 'default']))}")
     called, least, most = FUNCTIONS[name]
     if not least <= len(parts) <= most:
         count = f"{least}" if least == most else f"{least} to {most}" if most < 1000 else f"at least {least}"
         raise ExpressionError(f"{name}() takes {count} argument{'' if count == '1' else 's'}, not {len(parts)}")
-    return lambda lookup: called(*[part(lookup) for part in parts])
+    if name == "len":
+        return lambda here: called(parts[0](here))
+    if name in GROWING:
+        return lambda here: here.walked(called(*[part(here) for part in parts]))
+    return lambda here: called(*[here.walked(part(here)) for part in parts])
 
 
 def _default(parts: list[_Step]) -> _Step:
-    """The first value that is there: not of a skipped step, not an absent field, not null."""
+    """Return the first value that exists: not from a skipped step, not an absent field, not null."""
     if not parts:
         raise ExpressionError("default() takes at least 1 argument")
 
-    def choose(lookup: Lookup) -> Json:
+    def choose(here: Evaluation) -> Json:
         for part in parts[:-1]:
             try:
-                value = part(lookup)
+                value = part(here)
             except (MissingError, AbsentError):
                 continue
             if value is not None:
                 return value
-        return parts[-1](lookup)
+        return parts[-1](here)
 
     return choose
 
 
 def _choice(node: ast.IfExp) -> _Step:
     condition, yes, no = _compile(node.test), _compile(node.body), _compile(node.orelse)
-    return lambda lookup: yes(lookup) if condition(lookup) else no(lookup)
+    return lambda here: yes(here) if condition(here) else no(here)
 
 
 def _logic(node: ast.BoolOp) -> _Step:
     parts, stop_at = [_compile(value) for value in node.values], isinstance(node.op, ast.Or)
-    return lambda lookup: _until(parts, lookup, stop_at=stop_at)
+    return lambda here: _until(parts, here, stop_at=stop_at)
 
 
 def _sign(node: ast.UnaryOp) -> _Step:
     inner = _compile(node.operand)
     if isinstance(node.op, ast.Not):
-        return lambda lookup: not inner(lookup)
+        return lambda here: not inner(here)
     if isinstance(node.op, ast.USub):
-        return lambda lookup: _arithmetic("-", 0, inner(lookup))
-    raise ExpressionError("an operator that is not part of the language; there are not and -")
+        return lambda here: _arithmetic("-", 0, inner(here), here)
+    raise ExpressionError("unsupported operator; use not or -")
 
 
 def _binary(node: ast.BinOp) -> _Step:
     sign = _ARITHMETIC.get(type(node.op))
     if sign is None:
-        raise ExpressionError("an operator that is not part of the language; there are + - * / // %")
+        raise ExpressionError("unsupported operator; use + - * / // %")
     one, other = _compile(node.left), _compile(node.right)
-    return lambda lookup: _arithmetic(sign, one(lookup), other(lookup))
+    return lambda here: _arithmetic(sign, one(here), other(here), here)
 
 
 def _comparison(node: ast.Compare) -> _Step:
@@ -254,13 +265,13 @@ def _comparison(node: ast.Compare) -> _Step:
         raise ExpressionError("'is' is not part of the language; use ==")
     first = _compile(node.left)
     rest = [(_COMPARISONS[type(o)], _compile(c)) for o, c in zip(node.ops, node.comparators, strict=True)]
-    return lambda lookup: _compare(first(lookup), rest, lookup)
+    return lambda here: _compare(first(here), rest, here)
 
 
-def _until(parts: list[_Step], lookup: Lookup, *, stop_at: bool) -> Json:
+def _until(parts: list[_Step], here: Evaluation, *, stop_at: bool) -> Json:
     value: Json = None
     for part in parts:
-        value = part(lookup)
+        value = part(here)
         if bool(value) is stop_at:
             break
     return value
@@ -269,16 +280,13 @@ def _until(parts: list[_Step], lookup: Lookup, *, stop_at: bool) -> Json:
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 
 
-def _arithmetic(sign: str, one: Json, other: Json) -> Json:
-    if sign == "+" and isinstance(one, str) and isinstance(other, str) and len(one) + len(other) <= MOST:
-        return one + other
-    if sign == "+" and isinstance(one, list) and isinstance(other, list) and len(one) + len(other) <= MOST:
-        return sized(one + other)
-    if sign == "*" and isinstance(one, list | str) and type(other) is int:
-        if len(one) * max(other, 0) > MOST:
-            raise ExpressionError(f"makes more than {MOST:,} items")
-        return sized(one * other)
+def _arithmetic(sign: str, one: Json, other: Json, here: Evaluation) -> Json:
     if not (type(one) in (int, float) and type(other) in (int, float)):
+        is_sum = sign == "+" and type(one) is type(other)
+        if isinstance(one, list | str) and (is_sum or (sign == "*" and type(other) is int)):
+            if (len(one) + len(other) if is_sum else len(one) * max(other, 0)) > MOST:
+                raise ExpressionError(f"makes more than {MOST:,} items")
+            return here.built(one + other if is_sum else one * other)
         raise ExpressionError(f"cannot compute {kind_of(one)} {sign} {kind_of(other)}")
     result: Json
     match sign:
@@ -315,9 +323,10 @@ def _container(value: Json) -> Json:
     raise ExpressionError(f"cannot look into {kind_of(value)} with 'in'")
 
 
-def _compare(value: Json, rest: list[tuple[Callable[[Json, Json], bool], _Step]], lookup: Lookup) -> bool:
+def _compare(value: Json, rest: list[tuple[Callable[[Json, Json], bool], _Step]], here: Evaluation) -> bool:
+    here.walked(value)
     for holds, part in rest:
-        other = part(lookup)
+        other = here.walked(part(here))
         if not holds(value, other):
             return False
         value = other
@@ -325,26 +334,26 @@ def _compare(value: Json, rest: list[tuple[Callable[[Json, Json], bool], _Step]]
 
 
 def field_of(value: Json, key: Json) -> Json:
-    """A field of a mapping, an item of a list or a character of a text."""
+    """Return a field of a mapping, an item of a list or a character of a text."""
     if isinstance(value, Mapping):
         try:
             return value[key]
         except (KeyError, TypeError):
-            known = ", ".join(sorted(map(str, value))[:10]) or "none"
-            raise AbsentError(f"no field {key!r}; there are {known}") from None
+            known = ", ".join(sorted(map(str, islice(value, _SHOWN)))[:10]) or "none"
+            raise AbsentError(f"no field {key!r:.100}; there are {known:.1000}") from None
     if isinstance(value, list | str) and type(key) is int:
         try:
             return value[key]
         except IndexError:
             raise AbsentError(f"no item {key}; there are {len(value)}") from None
     if isinstance(value, list | str):
-        raise ExpressionError(f"{kind_of(value)} has no field {key!r}; items are taken by number, as in x[0]")
-    raise AbsentError(f"{kind_of(value)} has no field {key!r}")
+        raise ExpressionError(f"{kind_of(value)} has no field {key!r:.100}; items are taken by number, as in x[0]")
+    raise AbsentError(f"{kind_of(value)} has no field {key!r:.100}")
 
 
 def _slice(value: Json, low: Json, high: Json) -> Json:
     if not isinstance(value, list | str):
-        raise ExpressionError(f"cannot take a part of {kind_of(value)}")
+        raise ExpressionError(f"cannot slice {kind_of(value)}")
     return listed(value[low:high])
 
 

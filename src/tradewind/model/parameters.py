@@ -1,4 +1,4 @@
-"""Parameters given to a program: checked, converted from text where need be, and completed with their defaults."""
+"""Bind parameters to a program: check them, convert them from text if necessary, and add defaults."""
 
 import json
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import PurePath
 
 from tradewind.model.action import Json
+from tradewind.model.bounds import flaw
 from tradewind.model.program import Kind, Parameter, Program
 from tradewind.model.values import kind_of
 
@@ -15,12 +16,12 @@ class ParameterError(ValueError):
 
 
 def bind(program: Program, given: Mapping[str, Json], *, folder: str = "") -> dict[str, Json]:
-    """The value of every parameter; relative paths given for files are taken from the folder."""
+    """Return the value of every parameter; relative paths of files are resolved against the folder."""
     known = program.parameters
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            there = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+            there = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known) or 'none'}"
             raise ParameterError(f"{program.name} has no parameter {name!r}; {there}")
     values: dict[str, Json] = {}
     for name, parameter in known.items():
@@ -28,14 +29,14 @@ def bind(program: Program, given: Mapping[str, Json], *, folder: str = "") -> di
             values[name] = _checked(name, parameter, given[name], folder)
         elif parameter.required:
             described = f" ({parameter.description})" if parameter.description else ""
-            raise ParameterError(f"the parameter {name!r}{described} must be given")
+            raise ParameterError(f"the parameter {name!r}{described} is required")
         else:
             values[name] = parameter.default
     return values
 
 
 def located(path: str, folder: str) -> str:
-    """A path seen from a folder; absolute ones and URLs stay as they are."""
+    """Resolve a path against a folder; absolute paths and URLs stay as they are."""
     return path if not folder or "://" in path or not path else str(PurePath(folder, path))
 
 
@@ -44,13 +45,15 @@ def _checked(name: str, parameter: Parameter, value: Json, folder: str) -> Json:
         value = _read_like(parameter.default, value)
     elif isinstance(value, str) and parameter.kind not in (Kind.TEXT, Kind.FILE):
         value = _read(name, parameter.kind, value)
+    if reason := flaw(value):
+        raise ParameterError(f"the parameter {name!r} {reason}")
     if not fits(parameter.kind, value):
         raise ParameterError(f"the parameter {name!r} must be {WANTED[parameter.kind]}, not {kind_of(value)}")
     return located(value, folder) if parameter.kind is Kind.FILE else value
 
 
 def fits(kind: Kind, value: Json) -> bool:
-    """Whether a value is of a kind; null always is, for it says that there is none."""
+    """Return whether a value is of a kind; null always is, because it means that there is none."""
     return value is None or kind is Kind.ANY or type(value) in _TYPES[kind]
 
 
@@ -77,7 +80,7 @@ WANTED: Mapping[Kind, str] = {
 
 
 def _read_like(default: Json, text: str) -> Json:
-    """Text for a parameter that takes anything: as its default suggests, if it can be read so."""
+    """Convert text for a parameter of any type as its default suggests, if possible."""
     for kind in (Kind.LIST, Kind.BOOL, Kind.INT, Kind.NUMBER, Kind.MAPPING):
         if default is not None and fits(kind, default):
             try:
@@ -90,7 +93,7 @@ def _read_like(default: Json, text: str) -> Json:
 
 
 def _read(name: str, kind: Kind, text: str) -> Json:
-    """Text from a command line as the value it stands for; a list may be written with commas."""
+    """Convert text from a command line to the type of a parameter; a list may be written with commas."""
     if kind is Kind.LIST and not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",")] if text.strip() else []
     try:

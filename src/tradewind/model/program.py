@@ -1,11 +1,11 @@
-"""Programs: workflows that do real work, and that may grow while they run.
+"""Programs: workflows that do real work, and may create further steps while they run.
 
-A program is a body of steps. A step acts (shell, Python, container), or holds a body of its own: as a group, once for
-each item of a list, or by including another program. Loops over outputs, conditions and feedback are only unfolded
-once what they look at is known (section 3 of the Steep paper and its `for` actions with `yieldToInput`).
-`tradewind.core.chains` unfolds a program into chains; a graph that is known beforehand is a `Workflow` instead.
+A program is a body of steps. A step acts (shell, Python, container), or has a body of its own: as a group, once for
+each item of a list, or by including another program. Loops over outputs, conditions and feedback are expanded only when
+their inputs are known (section 3 of the Steep paper and its `for` actions with `yieldToInput`). `tradewind.core.chains`
+expands a program into chains; a graph that is known in advance is a `Workflow` instead.
 
-Values in steps may hold `{{ expressions }}` (see `tradewind.model.expression`).
+Values in steps may contain `{{ expressions }}` (see `tradewind.model.expression`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,10 +30,10 @@ from tradewind.model.units import Duration
 from tradewind.model.workflow import NO_RUNTIMES, ONCE, Retry
 
 MOST_ITEMS = 1_000_000
-"""How many items a loop may have, those it feeds to itself included."""
+"""Maximum number of items of a loop, including those it adds itself."""
 
 LOSSES = 100
-"""After how many lost machines a step is given up, unless it says otherwise."""
+"""Number of lost machines after which a step is given up, by default."""
 
 
 PATIENT = Retry(attempts=LOSSES)
@@ -41,17 +41,17 @@ PATIENT = Retry(attempts=LOSSES)
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a step is tried, counted apart for each cause of failure."""
+    """How often a step is tried, counted separately for each cause of failure."""
 
     error: Retry = ONCE
     memory: Retry = ONCE
-    """When it ran out of memory."""
+    """After it ran out of memory."""
     timeout: Retry = ONCE
-    """When it ran too long, or was silent for too long."""
+    """After it ran, or was silent, for too long."""
     lost: Retry = PATIENT
-    """When its machine was lost under it."""
+    """After its machine was lost."""
     growth: float = 1.0
-    """By how much the memory it asks for grows each time it ran out of it."""
+    """Factor by which its memory request grows after each out-of-memory failure."""
 
 
 NO_RETRIES = Retries()
@@ -59,61 +59,62 @@ NO_RETRIES = Retries()
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A body run once for each item of a list."""
+    """A body that runs once for each item of a list."""
 
     over: Json
-    """A list, or a template that gives one."""
+    """A list, or a template for one."""
     variable: str = "item"
-    """What the body calls the item."""
+    """The name of the item in the body."""
     feed: str = ""
-    """A template, evaluated where the body has ended: a list of items to be appended to the loop's own input, or one
-    item, or null; the loop ends when nothing more comes."""
+    """A template, evaluated when the body has ended: a list of items, a single item or null, which is appended to the
+    loop's own list; the loop ends when nothing is added."""
     most: int = MOST_ITEMS
-    """More items than this are a fault."""
+    """Maximum number of items."""
+    expected: int | None = None
+    """Expected number of items according to the author, for policies that look ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a program; it has an action, or steps, or a program that it includes."""
+    """One step of a program, with an action, nested steps, or an included program."""
 
     id: str
     """Unique in its program."""
     name: str = ""
-    """What kind of step it is; steps of one name resemble each other. By default its id."""
+    """The kind of step; steps of one name resemble each other. Defaults to its id."""
     action: Action | None = None
     steps: tuple["Step", ...] = ()
     include: str = ""
     """The name of a program among the program's `includes`."""
     needs: tuple[str, ...] = ()
-    """Steps that must have ended before, besides those whose outputs it uses; skipped ones count as ended."""
+    """Steps that must finish first, besides those whose outputs it uses; skipped ones count as finished."""
     inputs: Mapping[str, Json] = field(default_factory=lambda: NOTHING)
     """Values by name: for the command, as arguments of the function, or as parameters of the included program."""
     outputs: Mapping[str, Output] = field(default_factory=lambda: NOTHING)
-    """What its action leaves behind; the paths may be templates."""
+    """The outputs of its action; the paths may be templates."""
     gives: Mapping[str, Json] = field(default_factory=lambda: NOTHING)
-    """What a step with a body gives: templates over the steps of the body; a loop gives a list of each."""
+    """The outputs of a step with a body: templates over the steps of the body; a loop returns a list of each."""
     requirement: Requirement = ANYTHING
     runtime: Duration | None = None
     runtimes: Mapping[str, Duration] = field(default_factory=lambda: NO_RUNTIMES)
     retries: Retries = NO_RETRIES
     limits: Limits = NO_LIMITS
     total: Duration | None = None
-    """Longest time from when it could first start until it ends, over all attempts; such a step is a chain of its
-    own."""
+    """Maximum time from when it could first start until it ends, over all attempts; implies a chain of its own."""
     environment: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     checkpoint: bool = False
-    """Whether it gets a folder that is kept over attempts."""
+    """Whether it gets a folder that survives between attempts."""
     alone: bool = False
     """Whether it must be a chain of its own."""
     cache: bool = True
-    """Whether what an equal call gave before may be taken instead; of no matter to a step without outputs."""
+    """Whether the result of an identical earlier call may be reused; irrelevant for a step without outputs."""
     when: Json = True
-    """A condition, decided once what it looks at is known; where it is false, the step is skipped."""
+    """A condition, evaluated when its inputs are known; if it is false, the step is skipped."""
     loop: Loop | None = None
 
 
 class Kind(StrEnum):
-    """What values a parameter takes."""
+    """The type of a parameter."""
 
     ANY = "any"
     TEXT = "text"
@@ -123,12 +124,12 @@ class Kind(StrEnum):
     LIST = "list"
     MAPPING = "mapping"
     FILE = "file"
-    """A path or URL; a relative path is taken from the folder of whoever gives it."""
+    """A path or URL; a relative path is resolved against the folder of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value that a program is given when it is started."""
+    """A value that a program takes when it is started."""
 
     default: Json = None
     required: bool = False
@@ -138,7 +139,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Steps, what they are given, and what they give."""
+    """Steps with their parameters and outputs."""
 
     name: str
     steps: tuple[Step, ...]
@@ -147,33 +148,33 @@ class Program:
     """Templates over the program's steps."""
     includes: Mapping[str, "Program"] = field(default_factory=lambda: NOTHING)
     priority: int = 0
-    """Higher goes first."""
+    """Higher runs first."""
     deadline: Duration | None = None
-    """Wanted response time, counted from submission."""
+    """Maximum response time, counted from submission."""
 
 
 class Phase(StrEnum):
     """When a value of a step must be known."""
 
     BEFORE = "before"
-    """Before the step can be unfolded or made part of a chain."""
+    """Before the step can be expanded or made part of a chain."""
     WITHIN = "within"
     """When its call runs: it may come from an earlier call of the same chain."""
     AFTER = "after"
-    """When the body of the step has ended; it speaks of the steps of the body."""
+    """When the body of the step has ended; it refers to the steps of the body."""
 
 
 class Field(NamedTuple):
-    """A value of a step that may hold expressions."""
+    """A value of a step that may contain expressions."""
 
     place: tuple[str, ...]
-    """As it stands in a native file."""
+    """As it is called in a native file."""
     value: Json
     phase: Phase
 
 
 def fields(step: Step) -> Iterator[Field]:
-    """All values of a step that may hold expressions, those of the steps in its body left out."""
+    """Yield all values of a step that may contain expressions, without those of nested steps."""
     yield Field(("when",), step.when, Phase.BEFORE)
     if step.loop is not None:
         yield Field(("for_each",), step.loop.over, Phase.BEFORE)
@@ -202,8 +203,16 @@ def fields(step: Step) -> Iterator[Field]:
 
 
 def output_names(step: Step, program: Program) -> frozenset[str]:
-    """The names of what a step of a program gives."""
+    """Return the names of the outputs of a step."""
     if step.include:
         included = program.includes.get(step.include)
         return frozenset(included.outputs) if included is not None else frozenset()
     return frozenset(step.outputs) | frozenset(step.gives)
+
+
+def is_divisible(program: Program) -> bool:
+    """Whether any step of a program, or of those that it includes, is divisible."""
+    walk = list(program.steps)
+    for step in walk:  # grows while it is walked
+        walk += step.steps
+    return any(isinstance(step.action, Divisible) for step in walk) or any(map(is_divisible, program.includes.values()))

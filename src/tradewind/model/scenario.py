@@ -14,7 +14,7 @@ from tradewind.model.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A program to be simulated, with what is assumed of its results, for only a real run knows them."""
+    """A program to simulate, with assumptions about results that only a real run knows."""
 
     program: Program
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -24,13 +24,13 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A workflow and when whom it is submitted for."""
+    """A workflow, when it is submitted, and for which tenant."""
 
     at: Time
     workflow: Workflow
     tenant: str = "default"
     rehearsal: Rehearsal | None = None
-    """What unfolds from the workflow while it runs."""
+    """What the workflow expands into while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Workflows to be made by a named generator (see `tradewind.sim.generators`)."""
+    """Workflows to be created by a named generator (see `tradewind.sim.generators`)."""
 
     family: str
     count: int = 1
     tasks: int = 100
     arrivals: Arrivals = Arrivals()
     tenants: tuple[str, ...] = ("default",)
-    """Served in turn."""
+    """Tenants that submit in turn."""
     priorities: int = 1
     """Priorities are drawn from 0 up to below this."""
 
@@ -69,10 +69,10 @@ Workload: TypeAlias = tuple[Given | Generated, ...]
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong in a simulated cloud, per try, or per hour of machine time."""
+    """Faults of a simulated cloud, per attempt, or per hour of machine time."""
 
     task_failure: float = 0.0
-    """Probability that an attempt ends with an error."""
+    """Probability that an attempt fails with an error."""
     machine_loss: float = 0.0
     """Machines lost per machine-hour."""
     boot_failure: float = 0.0
@@ -81,7 +81,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How far real run times stray from the declared ones: a factor, log-normal around one."""
+    """Variation of actual run times around the declared ones: a factor, log-normal around one."""
 
     deviation: float = 0.0
     """Coefficient of variation of the factor."""
@@ -89,29 +89,29 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What policies are told: `exact` run times, `declared`, `noisy`, `biased` (too long, or too short), `learned`."""
+    """The estimates that policies see: `exact`, `declared`, `noisy`, `biased` (too long or too short) or `learned`."""
 
     kind: str = "exact"
     deviation: float = 0.0
-    """Coefficient of variation of noisy estimates; of biased ones, by what share they are off at most."""
+    """Coefficient of variation of noisy estimates; the maximum relative error of biased ones."""
     quantile: float = 0.5
-    """Of what was seen, the share that learned estimates are to cover."""
+    """Quantile of the observations that learned estimates use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where machines come from that are not firm: servers of a provider, and what is free on them over time."""
+    """The source of spot and harvest machines: servers of a provider, and their free capacity over time."""
 
     cluster: str = "C2"
-    """A made-up cluster (see `tradewind.sim.traces.clusters`), unless there is a file."""
+    """A synthetic cluster (see `tradewind.sim.traces.clusters`), unless there is a file."""
     file: str = ""
     """Free cores of servers as CSV."""
     count: int = 256
-    """How many servers of a made-up cluster."""
+    """Number of servers in a synthetic cluster."""
     length: Duration = 7 * 24 * 60 * MINUTE
-    """How long they change; from then on all stays as it is."""
+    """Length of the trace; after that nothing changes."""
     placement: str = "random"
-    """On which server a machine is put: `random`, `balancing` or `packing`."""
+    """How machines are assigned to servers: `random`, `balancing` or `packing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,14 @@ class Scenario:
     tenants: tuple[Tenant, ...] = (Tenant("default"),)
     policy: str = "demand"
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Of the policy."""
+    """Parameters of the policy."""
     interval: Duration = MINUTE
-    """How often the policy decides what to rent."""
+    """Time between two scaling decisions of the policy."""
     seed: int = 0
     faults: Faults = Faults()
     noise: Noise = Noise()
     estimates: Estimates = Estimates()
     chains: bool = False
-    """Whether what is placed are chains of tasks, as in real runs, rather than single tasks."""
+    """Whether chains of tasks are placed, as in real runs, instead of single tasks."""
     servers: Servers | None = None
-    """None: machines that are not firm keep their size, and are lost only to faults."""
+    """None: spot and harvest machines keep their size, and are lost only to faults."""

@@ -1,9 +1,9 @@
-"""Which names the expressions of a step see, and what they stand for.
+"""Scopes: which names the expressions of a step see, and what they refer to.
 
-An expression sees the parameters as `params`, the variables of the loops around it (the item, `index`, and in a loop
-that feeds itself `round`), the steps of its own body and of the bodies around it as mappings of their outputs, and in
-a command the step's own inputs, and `outputs` for the paths it is expected to write. What happens inside a body is
-not seen from outside: only what its step gives. An included program sees its own parameters and steps alone.
+An expression sees the parameters as `params`, the variables of enclosing loops (the item, `index`, and in a loop with
+feedback `round`), and the steps of its own and enclosing bodies as mappings of their outputs. A command also sees the
+step's own inputs, and `outputs` for the paths it must write. The inside of a body is visible from outside only through
+the outputs of its step. An included program sees only its own parameters and steps.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ TAKEN = frozenset({PARAMS, STEPS, OUTPUTS})
 
 
 def unfolded(step: Step, program: Program) -> Step:
-    """A loop over a single action or included program as what it is short for: a loop over a body of that one step."""
+    """Expand a loop over a single action or included program into its long form: a loop over a one-step body."""
     if not _is_short(step):
         return step
     gives = {name: f"{{{{ steps[{step.id!r}][{name!r}] }}}}" for name in sorted(output_names(step, program))}
@@ -28,50 +28,50 @@ def unfolded(step: Step, program: Program) -> Step:
 
 
 def loop_names(loop: Loop | None) -> frozenset[str]:
-    """The variables that a loop gives to its body."""
+    """Return the variables that a loop defines for its body."""
     if loop is None:
         return frozenset()
     return frozenset({loop.variable, INDEX, ROUND} if loop.feed else {loop.variable, INDEX})
 
 
 def plain(reference: Reference) -> Reference:
-    """A reference with `steps['x'].y` taken for what it means, `x.y`."""
+    """Return a reference with `steps['x'].y` rewritten as `x.y`."""
     if reference.name == STEPS and reference.path and isinstance(reference.path[0], str):
         return Reference(reference.path[0], reference.path[1:])
     return reference
 
 
 def marked(name: str) -> str:
-    """The name of a step that can mean nothing else, for it was looked up in `steps`; no id has a dot."""
+    """Mark the name of a step looked up in `steps`, so that it is unambiguous; no id contains a dot."""
     return f"{STEPS}.{name}"
 
 
 def bare(name: str) -> str:
-    """A name without its mark."""
+    """Return a name without its mark."""
     return name.removeprefix(f"{STEPS}.")
 
 
 def own_names(step: Step, field: Field) -> frozenset[str]:
-    """The names that a field of a step sees besides those of its scope."""
+    """Return the names that a field of a step sees besides those of its scope."""
     if field.phase is Phase.WITHIN and field.place[0] != "inputs":
         return frozenset(step.inputs) | {OUTPUTS}
     return frozenset()
 
 
 def names_before(step: Step) -> frozenset[str]:
-    """What must be known before a step can be unfolded or made part of a chain."""
+    """Return the names that must be known before a step can be expanded or made part of a chain."""
     return frozenset(_names(step, Phase.BEFORE))
 
 
 def names_to_start(step: Step) -> frozenset[str]:
-    """What must have ended before any part of a step can start."""
+    """Return the names that must have ended before any part of a step can start."""
     return names_before(step) | frozenset(_names(step, Phase.WITHIN)) | frozenset(step.needs)
 
 
 def names_in(step: Step) -> frozenset[str]:
-    """All names that a step, with all that is inside it, looks up outside itself.
+    """Return all names outside a step that it, or anything nested in it, looks up.
 
-    As in `names_before` and `names_to_start`, a step that was looked up in `steps` is `marked`.
+    As in `names_before` and `names_to_start`, a step looked up in `steps` is `marked`.
     """
     body = (_inner(step),) if _is_short(step) else step.steps
     inside = {name for nested in body for name in names_in(nested)} | set(_names(step, Phase.AFTER))
@@ -80,12 +80,12 @@ def names_in(step: Step) -> frozenset[str]:
 
 
 def _is_short(step: Step) -> bool:
-    """Whether a loop is written without a body of its own."""
+    """Return whether a loop is written without a body of its own."""
     return step.loop is not None and not step.steps
 
 
 def _inner(step: Step) -> Step:
-    """What such a loop runs for each item."""
+    """Return the step that such a loop runs for each item."""
     return replace(step, needs=(), when=True, loop=None)
 
 
@@ -101,4 +101,4 @@ def _names(step: Step, phase: Phase) -> Iterator[str]:
 
 
 _OF_LOOPS = frozenset({"when", "for_each", "repeat"})
-"""Fields that a loop keeps for itself; all others belong to what it runs for each item."""
+"""Fields that a loop keeps for itself; all others belong to the step that it runs for each item."""

@@ -1,8 +1,7 @@
-"""Commands with `{{ name }}` filled in, so that no value can ever be more than words to the shell.
+"""Fill `{{ name }}` into commands, so that no value can ever be more than words to the shell.
 
-How a value must be quoted depends on where it stands: outside quotes, inside `'…'`, inside `"…"`, or in a
-here-document. A scan of the command, with `$(…)`, `${…}` and backticks nested in each other as the shell nests them,
-tells.
+How a value must be quoted depends on its context: outside quotes, inside `'…'`, inside `"…"`, or in a here-document. We
+find the context by scanning the command, with `$(…)`, `${…}` and backticks nested as the shell nests them.
 """
 
 import re
@@ -16,18 +15,18 @@ _NAME = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _HERE = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z0-9_.-]+))")
 
 BARE, SINGLE, DOUBLE, COMMENT, HERE, VERBATIM = "bare", "single", "double", "comment", "here", "verbatim"
-"""Where a name may stand: the last two are here-documents, with and without expansion."""
+"""Contexts of a name: the last two are here-documents, with and without expansion."""
 
 
 def render_command(command: str, inputs: Mapping[str, Json]) -> str:
-    """The command with each `{{ name }}` replaced by that input: one quoted word, or several where it is a list."""
+    """Return the command with each `{{ name }}` replaced by that input: one quoted word, or several for a list."""
     if "{{" not in command:
         return command
     pieces: list[str] = []
     done = 0
     for start, end, name, context, ending in _names(command):
         if name not in inputs:
-            raise ExpressionError(f"the command asks for the input {name!r}, which is not given")
+            raise ExpressionError(f"the command uses the input {name!r}, which is missing")
         pieces += (command[done:start], _quote(inputs[name], context, ending, name))
         done = end
     return "".join((*pieces, command[done:]))
@@ -36,7 +35,7 @@ def render_command(command: str, inputs: Mapping[str, Json]) -> str:
 def _quote(value: Json, context: str, ending: str, name: str) -> str:
     words = [show(item) for item in value] if isinstance(value, list) else [] if value is None else [show(value)]
     if any("\0" in word for word in words):
-        raise ExpressionError(f"the input {name!r} holds a null character")
+        raise ExpressionError(f"the input {name!r} contains a null character")
     if context == BARE:
         return " ".join(map(shlex.quote, words))
     text = " ".join(words)
@@ -50,12 +49,12 @@ def _quote(value: Json, context: str, ending: str, name: str) -> str:
         case _:
             escaped = text
     if ending and any(line.lstrip("\t") == ending for line in text.split("\n")):
-        raise ExpressionError(f"the input {name!r} holds the line {ending!r}, which would end the here-document")
+        raise ExpressionError(f"the input {name!r} contains the line {ending!r}, which would end the here-document")
     return escaped
 
 
 def _names(command: str) -> Iterator[tuple[int, int, str, str, str]]:
-    """Each name in a command: from where to where, its context, and the line that ends a here-document."""
+    """Yield each name in a command: its start and end, its context, and the line that ends a here-document."""
     scan = _Scan(command)
     while scan.at < len(command):
         if command.startswith("{{", scan.at):
@@ -70,7 +69,7 @@ def _names(command: str) -> Iterator[tuple[int, int, str, str, str]]:
 
 
 class _Scan:
-    """Walks over a command and knows how the shell would read what stands at a place."""
+    """A scanner that knows how the shell would read each position of a command."""
 
     __slots__ = ("_here", "_marks", "_stack", "at", "command")
 
@@ -78,13 +77,13 @@ class _Scan:
         self.command = command
         self.at = 0
         self._stack: list[str] = []
-        """What is open: `'`, `"`, `$'`, `#`, and `(`, `{` or a backtick, inside which quotes begin anew."""
+        """Open constructs: `'`, `"`, `$'`, `#`, and `(`, `{` or a backtick, inside which quoting starts over."""
         self._marks: list[tuple[str, str, bool]] = []
-        """Here-documents that begin on the next line: context, last line, whether tabs before it are ignored."""
+        """Here-documents that begin on the next line: context, last line, whether leading tabs are ignored."""
         self._here = False
 
     def context(self) -> str:
-        """How a value must be quoted here."""
+        """Return how a value must be quoted here."""
         if self._here:
             return self._marks[0][0]
         match self._stack[-1] if self._stack else "":
@@ -102,11 +101,11 @@ class _Scan:
                 return BARE
 
     def ending(self) -> str:
-        """The line that would end the here-document that this place is in."""
+        """Return the line that would end the here-document at this position."""
         return self._marks[0][1] if self._here else ""
 
     def step(self) -> None:
-        """Go on by one token."""
+        """Advance by one token."""
         if self._here:
             self._step_here()
             return
@@ -166,7 +165,7 @@ class _Scan:
         self._here = bool(self._marks)
 
     def _step_here(self) -> None:
-        """Within a here-document: leave it at its last line."""
+        """Advance within a here-document, and leave it at its last line."""
         if self.command[self.at - 1] == "\n":
             end = self.command.find("\n", self.at)
             line = self.command[self.at : end if end >= 0 else None]

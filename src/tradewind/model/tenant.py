@@ -1,4 +1,4 @@
-"""Tenants: who submits work, and how much may be spent for it."""
+"""Tenants: who submits work, and how much they may spend."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from tradewind.model.units import MINUTE, Duration, Money
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Someone whose work runs on machines of their own, paid from their own budget."""
+    """A user or group whose work runs on machines of their own, paid from their own budget."""
 
     name: str
     budget: Money | None = None
-    """What may be reserved in any stretch of time as long as `interval`; None: no limit."""
+    """The most that may be reserved in any period as long as `interval`; None: no limit."""
     interval: Duration = MINUTE
     weight: float = 1.0
-    """Share where tenants compete."""
+    """Relative share when tenants compete."""
     machines: int | None = None
-    """How many may be held at once; None: no limit."""
+    """Maximum number of machines held; None: no limit."""

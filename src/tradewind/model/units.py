@@ -1,13 +1,16 @@
-"""Time, money and sizes as whole numbers, and how people write them.
+"""Time, money and sizes as integers, and their text forms.
 
 Time is counted in microseconds and money in millionths of the user's currency, so that sums are exact, intervals have
-sharp edges and equal seeds give equal bytes. The names below are aliases: they say what a number means without a call
-in the simulator's hottest loop.
+sharp edges and equal seeds give equal bytes. The names below are aliases: they document the meaning of a number without
+a call in the simulator's hottest loop.
 """
 
 import re
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Time: TypeAlias = int
 """Microseconds since the driver's epoch."""
@@ -17,6 +20,9 @@ Duration: TypeAlias = int
 
 Money: TypeAlias = int
 """Millionths of the user's currency."""
+
+Price: TypeAlias = "int | Fraction"
+"""Money for one billing period; a fraction if it is not a whole number of millionths."""
 
 SECOND: Duration = 1_000_000
 MINUTE: Duration = 60 * SECOND
@@ -50,31 +56,33 @@ _SIZES = {"": 1, "B": 1} | {
     for prefix, suffix, base in ((letter, "", 1000), (letter, "B", 1000), (letter, "i", 1024), (letter, "iB", 1024))
 }
 _LARGEST = 10**18
-"""About 30,000 years, a trillion units of money or an exabyte: what lies beyond is a slip of the keyboard."""
+_FINEST = -30
+"""The smallest exponent of a price."""
+"""About 30,000 years, a trillion units of money or an exabyte: larger values are typing errors."""
 
 
 def seconds(value: float) -> Duration:
-    """Whole microseconds nearest to a number of seconds."""
+    """Convert seconds to the nearest whole microseconds."""
     return round(value * SECOND)
 
 
 def in_seconds(duration: Duration) -> float:
-    """A duration as seconds, for people and files."""
+    """Convert a duration to seconds, for people and files."""
     return duration / SECOND
 
 
 def money(value: float) -> Money:
-    """Whole micro-units nearest to an amount of the user's currency."""
+    """Convert an amount of the user's currency to the nearest whole micro-units."""
     return round(value * UNIT)
 
 
 def in_units(amount: Money) -> float:
-    """An amount of money in the user's currency, for people and files."""
+    """Convert money to the user's currency, for people and files."""
     return amount / UNIT
 
 
 def parse_duration(text: str | float) -> Duration:
-    """Read `90`, `90s`, `1.5h` or `1h30m`; a bare number is seconds."""
+    """Parse `90`, `90s`, `1.5h` or `1h30m`; a bare number means seconds."""
     if isinstance(text, int | float):
         return _bounded(Decimal(str(text)) * SECOND, text)
     compact = text.replace(" ", "")
@@ -92,12 +100,14 @@ def parse_duration(text: str | float) -> Duration:
 
 
 def parse_money(text: str | float) -> Money:
-    """Read an amount of money such as `12.50`."""
+    """Parse an amount of money such as `12.50`."""
     return _bounded(_decimal(str(text).strip(), "an amount of money such as 12.50", text) * UNIT, text)
 
 
-def parse_price(text: str | float, period: Duration) -> Money:
-    """Read `0.085/h` (converted to the billing period) or a bare amount per billing period."""
+def parse_price(text: str | float, period: Duration) -> Price:
+    """Parse `0.085/h` (converted to the billing period, exactly) or a bare amount per billing period."""
+    from fractions import Fraction  # noqa: PLC0415 - seldom needed
+
     if isinstance(text, str) and "/" in text:
         amount, _, per = text.partition("/")
         per = per.strip()
@@ -105,12 +115,26 @@ def parse_price(text: str | float, period: Duration) -> Money:
         if span <= 0:
             raise ValueError(f"{text!r} is not a price such as 0.085/h")
         value = _decimal(amount.strip(), "a price such as 5 or 0.085/h", text)
-        return _bounded(value * UNIT * period / span, text)
-    return _bounded(_decimal(str(text).strip(), "a price such as 5 or 0.085/h", text) * UNIT, text)
+    else:
+        value, span = _decimal(str(text).strip(), "a price such as 5 or 0.085/h", text), period
+    _bounded(value * UNIT * period / span, text)
+    if value < 0:
+        raise ValueError(f"{text!r} is negative")
+    if int(value.as_tuple().exponent) < _FINEST:
+        raise ValueError(f"{text!r} has too many decimal places")
+    return price_for(Fraction(value) * UNIT, span, period)
+
+
+def price_for(amount: "int | Fraction", span: Duration, period: Duration) -> Price:
+    """Return the price of a period if a span costs an amount; an integer if possible, because integers are faster."""
+    from fractions import Fraction  # noqa: PLC0415 - seldom needed
+
+    price = Fraction(amount) * period / span
+    return price.numerator if price.denominator == 1 else price
 
 
 def parse_size(text: str | float) -> int:
-    """Read a number of bytes such as `4096`, `1.5GB` or `512Mi`."""
+    """Parse a number of bytes such as `4096`, `1.5GB` or `512Mi`."""
     if isinstance(text, int | float):
         return _bounded(Decimal(str(text)), text)
     match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([A-Za-z]*)\s*", text)
@@ -120,7 +144,7 @@ def parse_size(text: str | float) -> int:
 
 
 def show_duration(duration: Duration) -> str:
-    """A duration as people say it: `850ms`, `4.2s`, `3m20s`, `5h02m`, `2d03h`."""
+    """Format a duration: `850ms`, `4.2s`, `3m20s`, `5h02m`, `2d03h`."""
     if duration < 0:
         return "-" + show_duration(-duration)
     if duration < SECOND:
@@ -138,13 +162,13 @@ def show_duration(duration: Duration) -> str:
 
 
 def show_money(amount: Money) -> str:
-    """An amount of money without needless digits: `12`, `12.5`, `0.000123`."""
+    """Format money without needless digits: `12`, `12.5`, `0.000123`."""
     text = f"{amount / UNIT:.6f}".rstrip("0").rstrip(".")
     return text or "0"
 
 
 def show_size(size: int) -> str:
-    """A number of bytes as people say it: `512MB`, `1.5GB`."""
+    """Format a number of bytes: `512MB`, `1.5GB`."""
     for unit, factor in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size >= factor:
             return f"{size / factor:.4g}{unit}"

@@ -1,4 +1,4 @@
-"""Which steps of a program no machine type can run, as far as the program tells before it runs."""
+"""Find the steps of a program that no machine type can run, as far as this is known in advance."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,17 +8,17 @@ from tradewind.model.program import Loop, Program, Step
 
 
 class Unserved(NamedTuple):
-    """A step that finds no machine."""
+    """A step that no machine type can run."""
 
     place: tuple[str, ...]
-    """Where it stands in its file: its id, behind those of the steps that hold it."""
+    """Its place in the file: its id, after those of the enclosing steps."""
     step: Step
     is_certain: bool
-    """Whether the program cannot end without it: it hangs on no condition, and on no list that may be empty."""
+    """Whether the program cannot end without it: it depends on no condition, and on no list that may be empty."""
 
 
 def unserved(program: Program, machines: Sequence[MachineType]) -> Iterator[Unserved]:
-    """Steps for which there is no machine, those of included programs too."""
+    """Yield steps without a machine type, including those of included programs."""
     return _of_body(program, program.steps, machines, (), is_certain=True)
 
 

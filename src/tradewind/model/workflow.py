@@ -1,13 +1,14 @@
-"""Workflows: tasks and which of them wait for which others.
+"""Workflows: tasks and their dependencies.
 
-A workflow is acyclic by construction: every task stands after its parents. `arrange` puts tasks into such an order, or
-names the cycle that forbids it.
+A workflow is acyclic by construction: every task comes after its parents. `arrange` sorts tasks into such an order, or
+names the cycle that prevents it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from tradewind.model.elastic import Elastic
 from tradewind.model.requirement import ANYTHING, Requirement
 from tradewind.model.units import SECOND, Duration
 
@@ -25,34 +26,34 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often a failed task is tried again, and how long to wait in between."""
+    """How often to retry a failed task, and how long to wait in between."""
 
     attempts: int = 1
-    """How often it may be tried in all."""
+    """Maximum number of attempts, including the first."""
     by_cause: Mapping[str, int] = field(default_factory=lambda: NO_CAUSES)
-    """How often it may fail for one cause (`error`, `memory`, `timeout`, …), where that differs from `attempts`."""
+    """Maximum number of attempts by cause (`error`, `memory`, `timeout`, …), where it differs from `attempts`."""
     lost: int = 100
-    """How many machines may be lost under it before it counts as failed; they do not count as attempts."""
+    """Maximum number of lost machines before it fails; they do not count as attempts."""
     preempted: int = 1_000
-    """How often it may have to give way, to a machine that shrinks or is taken back, before it counts as failed."""
+    """Maximum number of preemptions, by machines that shrink or are reclaimed, before it fails."""
     memory_growth: float = 1.0
-    """By how much its demand for memory grows each time memory was what it lacked."""
+    """Factor by which its memory demand grows after each out-of-memory failure."""
     delay: Duration = 0
     factor: float = 2.0
-    """By how much the delay grows from one attempt to the next."""
+    """Factor by which the delay grows from one attempt to the next."""
     max_delay: Duration = 600 * SECOND
     within: Duration | None = None
-    """Longest time from the first start over all attempts and pauses; None: no limit."""
+    """Maximum time from the first start over all attempts and delays; None: no limit."""
 
     def pause_after(self, failures: int) -> Duration:
-        """How long to wait after the given number of failures."""
+        """Return the delay after the given number of failures."""
         if not self.delay:
             return 0
-        exponent = min(failures - 1, 64)  # beyond that any factor above one has long passed the maximum
+        exponent = min(failures - 1, 64)  # larger exponents only overflow: the maximum is reached long before
         return min(self.max_delay, round(self.delay * self.factor**exponent))
 
     def allows(self, cause: str, failures: Mapping[str, int]) -> bool:
-        """Whether it is tried again after it has failed so often for each cause, the last time for the given one."""
+        """Return whether to retry, given the failures by cause and the cause of the last one."""
         limit = self.by_cause.get(cause)
         if limit is not None:
             return failures.get(cause, 0) < limit
@@ -64,67 +65,71 @@ ONCE = Retry()
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How a task saves its progress, so that it need not begin anew."""
+    """How a task saves its progress, so that it does not have to start over."""
 
     interval: Duration
-    """Work between two checkpoints."""
+    """Run time between two checkpoints."""
     cost: Duration = 0
-    """How long work rests for each."""
+    """Time that each checkpoint takes."""
 
     def needed(self, work: Duration) -> Duration:
-        """How long so much work takes with its checkpoints; there is none at the end."""
+        """Return how long some work takes with its checkpoints; there is none at the end."""
         return work + self.cost * max(0, -(-work // self.interval) - 1)
 
     def saved(self, time: Duration) -> Duration:
-        """The work that is safe after a time."""
+        """Return the work that is saved after a time."""
         return time // (self.interval + self.cost) * self.interval
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One step of a workflow."""
+    """A task of a workflow."""
 
     id: str
     """Unique in its workflow."""
     name: str
-    """What kind of step it is; tasks of one name resemble each other."""
+    """The kind of task; tasks of one name resemble each other."""
     requirement: Requirement = ANYTHING
     runtime: Duration | None = None
     """Declared run time on a machine of speed 1."""
     runtimes: Mapping[str, Duration] = field(default_factory=lambda: NO_RUNTIMES)
-    """Declared run times by machine type; where one is given it outweighs `runtime`."""
+    """Declared run times by machine type; these take precedence over `runtime`."""
     inputs: tuple[File, ...] = ()
     outputs: tuple[File, ...] = ()
     retry: Retry = ONCE
     timeout: Duration | None = None
-    """Longest time one attempt may run."""
+    """Maximum run time of one attempt."""
     command: str = ""
     checkpoint: Checkpoint | None = None
-    """How it saves its progress; None: it begins anew wherever it is started again."""
+    """How it saves its progress; None: it starts over after each interruption."""
+    elastic: Elastic | None = None
+    """How its iterations are shared; run times are then for all iterations on one slot. None: it is not divisible."""
+    shell: str = ""
+    """The shell of the command; see `tradewind.model.action.Shell`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """Tasks, each standing after its parents."""
+    """Tasks in topological order."""
 
     name: str
     tasks: tuple[Task, ...]
     parents: tuple[tuple[int, ...], ...]
-    """For each task the indices of the tasks that must finish before it starts; all smaller than its own."""
+    """For each task the indices of its parents, all smaller than its own."""
     priority: int = 0
-    """Higher goes first."""
+    """Higher runs first."""
     deadline: Duration | None = None
-    """Wanted response time, counted from submission."""
+    """Maximum response time, counted from submission."""
 
     def __post_init__(self) -> None:
         if len(self.parents) != len(self.tasks):
             raise ValueError("a workflow needs one tuple of parents for each task")
         for index, parents in enumerate(self.parents):
             if parents and (max(parents) >= index or min(parents) < 0):
-                raise ValueError(f"task {self.tasks[index].id!r} stands before one of its parents")
+                raise ValueError(f"task {self.tasks[index].id!r} comes before one of its parents")
 
     def children(self) -> list[list[int]]:
-        """For each task the indices of the tasks that wait for it."""
+        """Return for each task the indices of its children."""
         children: list[list[int]] = [[] for _ in self.tasks]
         for child, parents in enumerate(self.parents):
             for parent in parents:
@@ -132,7 +137,7 @@ class Workflow:
         return children
 
     def levels(self) -> list[int]:
-        """For each task the length of the longest chain of tasks before it."""
+        """Return for each task the length of the longest chain of tasks before it."""
         levels: list[int] = []
         for parents in self.parents:
             levels.append(1 + max(map(levels.__getitem__, parents)) if parents else 0)
@@ -181,7 +186,7 @@ def _topological_order(tasks: Sequence[Task], parents: Sequence[Sequence[int]]) 
         for parent in set(row):
             children[parent].append(child)
     order = [index for index, count in enumerate(missing) if count == 0]
-    for index in order:  # grows while it is walked
+    for index in order:  # grows during the iteration
         for child in sorted(children[index]):
             missing[child] -= 1
             if missing[child] == 0:
@@ -193,7 +198,7 @@ def _topological_order(tasks: Sequence[Task], parents: Sequence[Sequence[int]]) 
 
 
 def _cycle_among(left: set[int], parents: Sequence[Sequence[int]]) -> list[int]:
-    """Walk from parent to parent among tasks that all have one left, until one comes round again."""
+    """Find a cycle by walking from parent to parent among tasks that all have one left."""
     walk: list[int] = []
     seen: dict[int, int] = {}
     at = min(left)
@@ -205,7 +210,7 @@ def _cycle_among(left: set[int], parents: Sequence[Sequence[int]]) -> list[int]:
 
 
 def edges(workflow: Workflow) -> Iterator[tuple[int, int]]:
-    """All pairs of parent and child."""
+    """Yield all pairs of parent and child."""
     for child, parents in enumerate(workflow.parents):
         for parent in parents:
             yield parent, child

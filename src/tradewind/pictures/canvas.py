@@ -1,6 +1,6 @@
-"""The sheet that pictures are drawn on; the only place where matplotlib is loaded.
+"""The canvas of pictures, and the only module that loads matplotlib.
 
-Figures are made without `pyplot`, so that nothing is kept in global state and no display is looked for.
+Figures are created without `pyplot`, so that there is no global state and no display is needed.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ _TIMELESS: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
 }
-"""By format, what to leave out of a file so that the same picture gives the same bytes."""
+"""By format, the metadata to leave out so that the same picture gives the same bytes."""
 
 
 def load_matplotlib() -> Any:
-    """Matplotlib, or a clear word on how to install it."""
+    """Import matplotlib, or explain how to install it."""
     try:
         import matplotlib as mpl  # noqa: PLC0415  # an extra, and slow to load
     except ImportError:
@@ -31,7 +31,7 @@ def load_matplotlib() -> Any:
 
 
 def picture_format(path: Path) -> str:
-    """`svg`, `png` or `pdf`, as the file's name says."""
+    """Return `svg`, `png` or `pdf`, by the suffix of the file."""
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in _TIMELESS:
         raise ValueError(f"{path}: the name of a picture must end in .svg, .png or .pdf")
@@ -40,7 +40,7 @@ def picture_format(path: Path) -> str:
 
 @contextmanager
 def canvas(path: Path, width: float, height: float) -> "Iterator[Figure]":
-    """A sheet of so many inches, written to the file once it has been drawn on."""
+    """Yield a figure of a size in inches, and write it to the file afterwards."""
     kind = picture_format(path)
     with load_matplotlib().rc_context(dict(SETTINGS)):
         from matplotlib.figure import Figure  # noqa: PLC0415

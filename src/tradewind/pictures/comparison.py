@@ -1,7 +1,7 @@
-"""The picture of several policies on the same work: what each costs, how long it takes, and why, at a glance.
+"""Compare several policies on the same work in one picture: cost, duration, and machines over time.
 
-Bars give cost, makespan and slowdown; below, the machines held (pale) and at work (strong) over the same stretch of
-time: the pale area is paid for and idle.
+Bars show cost, makespan and slowdown. Below them are the machines held (pale) and busy (strong) over the same period:
+the pale area is paid for but idle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,23 @@ if TYPE_CHECKING:
 
 
 def draw_comparison(runs: Mapping[str, Series], path: Path, title: str = "") -> None:
-    """Draw runs of the same work, by the label of their policy, into one file."""
+    """Draw runs of the same work, by the label of their policy, into one file.
+
+    Policies under which it never finishes are left out, with a note.
+    """
     if not runs:
         raise ValueError("there is nothing to compare")
-    labels = list(runs)
-    colours = [policy_colour(label, place) for place, label in enumerate(labels)]
-    figures = [summarise(series.meter) for series in runs.values()]
+    summed = {label: summarise(series.meter) for label, series in runs.items()}
+    colour_of = {label: policy_colour(label, place) for place, label in enumerate(runs)}
+    labels = [label for label, each in summed.items() if each["slowdown"]["mean"] is not None]
+    left_out = [label for label in summed if label not in labels]
+    if not labels:
+        raise ValueError(f"there is nothing to compare: {_never(left_out)}")
+    if left_out:
+        title = f"{title}\nleft out: {_never(left_out)}".lstrip()
+    runs = {label: runs[label] for label in labels}
+    colours = [colour_of[label] for label in labels]
+    figures = [summed[label] for label in labels]
     width = max(9.5, 2.6 * len(runs) + 1)
     with canvas(path, width, 0.42 * len(runs) + 4.4) as figure:
         if title:
@@ -41,7 +52,7 @@ def draw_comparison(runs: Mapping[str, Series], path: Path, title: str = "") -> 
         span = max(series.meter.end for series in runs.values())
         for axes, label, colour, found in zip(row, labels, colours, figures, strict=True):
             _draw_machines(axes, label, runs[label], span, colour, found)
-        row[0].set_ylabel("machines held and at work")
+        row[0].set_ylabel("machines held and busy")
 
 
 def _draw_bars(
@@ -84,6 +95,10 @@ def _draw_machines(
     use = figures["busy_share"] / figures["allocated_share"] if figures["allocated_share"] else 0.0
     axes.set_title(label)
     axes.set_title(f"{use:.0%} of paid time used", loc="right", fontweight="normal", fontsize=8, color=GREY)
+
+
+def _never(labels: Sequence[str]) -> str:
+    return f"under {', '.join(labels)} the work never finished"
 
 
 def _money(value: float) -> str:

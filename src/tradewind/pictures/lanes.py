@@ -1,8 +1,7 @@
-"""The picture of a run as lanes: one for each machine, with a bar for all that ran there, coloured by what it needed.
+"""Draw a run as lanes: one per machine, with a bar for each unit, coloured by its requirement.
 
 Like Fig. 4 and 5 of the Steep paper, with time from left to right. A dark edge marks the start of a bar, hatching the
-time in which a machine boots, and a cross the loss of one. With many machines a lane is a row of pixels: what shows as
-white is idle.
+boot time of a machine, and a cross its loss. With many machines a lane is a row of pixels: white is idle.
 """
 
 from collections import Counter
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tradewind.core.log import Record
 from tradewind.core.state import State
 from tradewind.core.work import Unit
-from tradewind.model.command import Acquire, Kill, Release, Start
-from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost, MachineReady
+from tradewind.model.command import Acquire, Kill, Release, Start, Welcomed
+from tradewind.model.event import Failed, Finished, MachineFailed, MachineLeft, MachineLost, MachineReady
 from tradewind.model.units import Time, show_duration
 from tradewind.pictures.canvas import canvas
 from tradewind.pictures.scale import TimeScale, time_scale
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 64
-"""Up to so many lanes, bars are drawn one by one."""
+"""Up to this many lanes, bars are drawn individually."""
 PIXELS = 1_800
-"""In how many steps of time many lanes are drawn."""
+"""Number of time steps used to draw many lanes."""
 
 OTHERS = "others"
 NO_MOMENTS: Mapping[str, Time] = {}
@@ -37,19 +36,19 @@ _COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW)
 
 
 class Bar(NamedTuple):
-    """Something that ran on a machine."""
+    """A unit that ran on a machine."""
 
     begin: Time
     end: Time
     what: str
-    """What it required, or was."""
+    """Its requirement or kind."""
     is_done: bool = True
-    """Whether it ended well."""
+    """Whether it succeeded."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """What became of one machine."""
+    """The history of one machine."""
 
     machine: int
     kind: str
@@ -61,15 +60,15 @@ class Lane:
 
 
 def needs(unit: Unit) -> str:
-    """What a unit requires."""
+    """Return the requirement of a unit."""
     return str(unit.need.requirement)
 
 
 class Lanes:
-    """Follows a run record by record and notes what ran where."""
+    """A recorder that follows a run and notes what ran where."""
 
     def __init__(self, state: State, what: Callable[[Unit], str] = needs) -> None:
-        """`what`: by which bars are told apart."""
+        """`what`: the key by which bars are distinguished."""
         self._state = state
         self._what = what
         self._running: dict[int, dict[int, tuple[Time, str]]] = {}
@@ -77,12 +76,12 @@ class Lanes:
 
     @property
     def lanes(self) -> list[Lane]:
-        """All machines by type, in the order in which types are configured, and then by number."""
+        """Return all machines by type, in the order of configuration, and then by number."""
         order = {kind.type.name: kind.index for kind in self._state.kinds}
         return sorted(self.by_machine.values(), key=lambda lane: (order[lane.kind], lane.machine))
 
     def observe(self, record: Record) -> None:
-        """Take the next record of the log."""
+        """Process the next record of the log."""
         match record:
             case Start():
                 self._running[record.machine][record.unit] = (record.at, self._what(self._state.units[record.unit]))
@@ -92,9 +91,13 @@ class Lanes:
                 kind = self._state.kinds[record.kind].type.name
                 self.by_machine[record.machine] = Lane(record.machine, kind, record.at)
                 self._running[record.machine] = {}
+            case Welcomed():
+                kind = self._state.kinds[record.kind].type.name
+                self.by_machine[record.machine] = Lane(record.machine, kind, record.at, record.at)
+                self._running[record.machine] = {}
             case MachineReady() if self.by_machine[record.machine].gone is None:
                 self.by_machine[record.machine].up = record.at
-            case Release() | MachineLost() | MachineFailed():
+            case Release() | MachineLost() | MachineFailed() | MachineLeft():
                 self._leave(record.machine, record.at, is_lost=not isinstance(record, Release))
             case _:
                 pass
@@ -113,7 +116,7 @@ class Lanes:
 
 
 def few_sorts(lanes: Sequence[Lane]) -> list[Lane]:
-    """The lanes with no more sorts of bars than there are colours: those that took least time are put together."""
+    """Return the lanes with no more kinds of bars than there are colours; the rarest by time are merged."""
     times: Counter[str] = Counter()
     for lane in lanes:
         for bar in lane.bars:
@@ -135,7 +138,7 @@ def draw_lanes(
     moments: Mapping[str, Time] = NO_MOMENTS,
     prefix: str = "needs ",
 ) -> None:
-    """Draw runs below each other, by their titles, from a time on, with moments marked; the suffix says the format."""
+    """Draw runs below each other, by title, from a time on, with moments marked; the suffix determines the format."""
     if not any(runs.values()):
         raise ValueError("there are no lanes to draw")
     ends = {name: _end(lanes) for name, lanes in runs.items()}
@@ -221,7 +224,7 @@ def _draw_lane(axes: "Axes", place: int, lane: Lane, begin: Time, scale: TimeSca
 
 
 def _pixels(lanes: Sequence[Lane], begin: Time, end: Time, colours: Mapping[str, str]) -> Any:
-    """The lanes as rows of pixels, each coloured by what runs in the middle of its stretch of time."""
+    """Return the lanes as rows of pixels, each coloured by what runs in the middle of its period."""
     import numpy as np  # noqa: PLC0415  # comes with matplotlib, an extra
     from matplotlib.colors import to_rgb  # noqa: PLC0415
 
@@ -241,13 +244,13 @@ def _pixels(lanes: Sequence[Lane], begin: Time, end: Time, colours: Mapping[str,
 
 
 def _columns(begin: float, end: float, step: float) -> tuple[int, int]:
-    """The pixels whose middle lies in a stretch of time."""
+    """Return the pixels whose middle falls into a period."""
     first, last = (min(PIXELS, max(0, round(time / step))) for time in (begin, end))
     return first, last
 
 
 def _groups(lanes: Sequence[Lane]) -> Iterator[tuple[int, int, str]]:
-    """First and last place of the lanes of each kind."""
+    """Yield first and last position of the lanes of each kind."""
     place = 0
     for kind, members in groupby(lanes, key=lambda lane: lane.kind):
         count = sum(1 for _ in members)
@@ -260,7 +263,7 @@ def _end(lanes: Sequence[Lane]) -> Time:
 
 
 def _colours(runs: "Sequence[Sequence[Lane]] | Any") -> dict[str, str]:
-    """A colour for each requirement, the same in all panels."""
+    """Return a colour for each requirement, the same in all panels."""
     names = sorted({bar.what for lanes in runs for lane in lanes for bar in lane.bars})
     return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(names)}
 
@@ -280,7 +283,7 @@ def _explain(
     moments: Mapping[str, Time],
     prefix: str,
 ) -> None:
-    """One legend for all panels."""
+    """Draw one legend for all panels."""
     from matplotlib.lines import Line2D  # noqa: PLC0415  # an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
 

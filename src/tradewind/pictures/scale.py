@@ -1,4 +1,4 @@
-"""Time axes for runs of seconds or of days, and step curves thinned to what an eye can tell apart."""
+"""Time axes for runs of seconds or days, and step curves thinned to a visible resolution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ _TICKS = 10
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """The unit of time that suits a span, and how far apart its marks are."""
+    """A unit of time that suits a span, and the distance of its tick marks."""
 
     name: str
     unit: Duration
     step: int
 
     def __call__(self, time: float) -> float:
-        """A time in this unit."""
+        """Return a time in this unit."""
         return time / self.unit
 
     def apply(self, axes: "Axes", begin: Time, end: Time) -> None:
-        """Mark an axis whose values are in this unit."""
+        """Set the tick marks of an axis whose values are in this unit."""
         from matplotlib.ticker import MultipleLocator  # noqa: PLC0415  # an extra
 
         axes.set_xlim(self(begin), self(max(end, begin + 1)))
@@ -45,7 +45,7 @@ class TimeScale:
 
 
 def time_scale(span: Duration) -> TimeScale:
-    """The largest unit of which a span has at least three, with at most ten marks."""
+    """Return the largest unit of which a span has at least three, with at most ten marks."""
     for name, unit, steps in reversed(_UNITS):
         if span >= 3 * unit or unit == SECOND:
             count = span / unit
@@ -63,11 +63,11 @@ class Stairs:
 
     @property
     def top(self) -> float:
-        """Its highest step."""
+        """Return its highest step."""
         return max(self.values, default=0.0)
 
     def thinned(self) -> "Stairs":
-        """The same curve, averaged over equal bins if it has too many steps to be told apart."""
+        """Return the curve, averaged over equal bins if it has too many steps to distinguish."""
         if len(self.values) <= MANY:
             return self
         begin, end = self.edges[0], self.edges[-1]
@@ -76,7 +76,7 @@ class Stairs:
 
 
 def stairs(at: Sequence[Time], values: Sequence[float], begin: Time, end: Time) -> Stairs:
-    """A step function from `begin` to `end`; zero before its first step."""
+    """Return a step function from `begin` to `end`; zero before its first step."""
     edges: list[Time] = [begin]
     found: list[float] = [0.0]
     for time, value in zip(at, values, strict=True):
@@ -91,7 +91,7 @@ def stairs(at: Sequence[Time], values: Sequence[float], begin: Time, end: Time) 
 
 
 def averages(curve: Stairs, edges: Sequence[Time]) -> list[float]:
-    """The mean height of a curve between each edge and the next."""
+    """Return the mean height of a curve between each edge and the next."""
     found = []
     place = 0
     for low, high in pairwise(edges):
@@ -107,7 +107,7 @@ def averages(curve: Stairs, edges: Sequence[Time]) -> list[float]:
 
 
 def held_and_busy(all_curves: Sequence[Curves], end: Time) -> tuple[Stairs, Stairs]:
-    """How many machines all tenants together hold, and how many of them work."""
+    """Return how many machines all tenants together hold, and how many of them are busy."""
     changes: dict[Time, list[int]] = {}
     for curves in all_curves:
         before = (0, 0)

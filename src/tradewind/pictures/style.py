@@ -1,6 +1,6 @@
-"""How our pictures look: colours that people with any colour vision can tell apart, and one colour for one thing.
+"""The style of pictures: colours that are distinguishable with any colour vision, and one colour per thing.
 
-The hues are those of Okabe and Ito; machine types are shades of one blue, from light to dark in the order of the
+The hues are those of Okabe and Ito. Machine types are shades of one blue, from light to dark in the order of the
 scenario, so that a stack of them reads as one quantity.
 """
 
@@ -32,7 +32,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "figure.dpi": 120,
         "savefig.dpi": 150,
-        "font.family": "DejaVu Sans",  # comes with matplotlib, so that pictures are the same everywhere
+        "font.family": "DejaVu Sans",  # ships with matplotlib, so that pictures are the same everywhere
         "font.size": 9,
         "axes.titlesize": 10,
         "axes.titlelocation": "left",
@@ -61,12 +61,12 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 
 def policy_colour(name: str, place: int = 0) -> str:
-    """The colour of a policy, known by the first word of its label; others by their place among those shown."""
+    """Return the colour of a policy by the first word of its label; others by their position."""
     return _POLICIES.get(name.lower().split(" ")[0], _OTHERS[place % len(_OTHERS)])
 
 
 def type_colours(count: int) -> list[str]:
-    """A shade for each machine type; with more than four, some in green."""
+    """Return a shade for each machine type; with more than four, some in green."""
     spread = {1: (1,), 2: (0, 2), 3: (0, 1, 2)}.get(count)
     if spread is not None:
         return [_SHADES[index] for index in spread]

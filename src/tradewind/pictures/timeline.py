@@ -1,7 +1,7 @@
-"""The picture of one run: what was wanted, held and at work over time, and what it cost, for each tenant.
+"""Draw one run over time: demand, machines held and busy, and cost, for each tenant.
 
-Machines held are stacked by type under the line of those at work; where the line of demand lies above the stack, work
-waits. Below, the money reserved in each interval stands against the budget.
+Machines held are stacked by type under the line of busy ones; where the line of demand is above the stack, tasks are
+waiting. Below, the money reserved in each interval is compared with the budget.
 """
 
 from pathlib import Path
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEADROOM = 2.5
-"""Demand that exceeds this many times the machines held is cut off, and its peak told in words."""
+"""Demand above this multiple of the machines held is cut off, and its peak written as text."""
 
 
 def draw_timeline(series: Series, path: Path, title: str = "") -> None:
-    """Draw a run into a file whose suffix (svg, png, pdf) says the format."""
+    """Draw a run into a file; the suffix (svg, png, pdf) determines the format."""
     tenants = len(series.curves)
     columns = 1 if tenants <= 2 else 2
     rows = -(-tenants // columns)
@@ -66,7 +66,7 @@ def _draw_tenant(series: Series, index: int, machines: "Axes", money: "Axes") ->
 
 
 def _in_a_line(series: Series, index: int) -> str:
-    """How many workflows of a tenant ended, how fast, and for how much."""
+    """Summarise a tenant's workflows: their number, speed and cost."""
     tenant = series.meter.tenants[index]
     slowdowns = [run.slowdown for run in series.meter.runs if run.tenant == index and run.status == "done"]
     mean = f", mean slowdown {fmean(slowdowns):.2f}" if slowdowns else ""
@@ -87,7 +87,7 @@ def _draw_machines(axes: "Axes", curves: Curves, end: int, scale: TimeScale, col
     busy = stairs(curves.at, [sum(row) for row in curves.busy], 0, end).thinned()
     axes.stairs(
         busy.values, _in(scale, busy), baseline=None, color=BUSY, linewidth=1.1
-    )  # over demand: where it hides it, nothing waits
+    )  # drawn over demand: where it hides demand, nothing is waiting
     most = max(held)
     top = max(most, min(demand.top, _HEADROOM * most) if most else demand.top, 1)
     axes.set_ylim(0, 1.08 * top)
@@ -119,7 +119,7 @@ def _draw_money(axes: "Axes", tenant: TenantMeter, end: int, scale: TimeScale) -
         base = top
     totals = [in_units(amount) for amount in tenant.per_interval(end)]
     highest = max(totals, default=0.0)
-    if count > MANY:  # what an average hides
+    if count > MANY:  # show the peaks that an average hides
         peaks = [max(totals[count * place // BINS : count * (place + 1) // BINS]) for place in range(BINS)]
         axes.stairs(peaks, _in(scale, curve), baseline=None, color=GREY, linewidth=0.8)
     budget = tenant.tenant.budget
@@ -134,7 +134,7 @@ def _in(scale: TimeScale, curve: Stairs) -> list[float]:
 
 
 def _explain(figure: "Figure", series: Series) -> None:
-    """One legend for all panels."""
+    """Draw one legend for all panels."""
     from matplotlib.lines import Line2D  # noqa: PLC0415  # an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
 
@@ -143,10 +143,10 @@ def _explain(figure: "Figure", series: Series) -> None:
         Patch(color=colour, label=f"{kind.name} held")
         for kind, colour in zip(kinds, type_colours(len(kinds)), strict=True)
     ]
-    marks.append(Line2D([], [], color=BUSY, label="machines at work"))
+    marks.append(Line2D([], [], color=BUSY, label="machines busy"))
     marks.append(Line2D([], [], color=DEMAND, label="demand: tasks running or waiting"))
     if any(tenant.tenant.budget is not None for tenant in tenants):
         marks.append(Line2D([], [], color=BUDGET, linestyle=(0, (4, 3)), label="budget"))
     if any(end > MANY * tenant.tenant.interval for tenant in tenants):
-        marks.append(Line2D([], [], color=GREY, label="dearest interval"))
+        marks.append(Line2D([], [], color=GREY, label="most expensive interval"))
     figure.legend(handles=marks, loc="outside lower left", ncols=min(len(marks), 6), columnspacing=1.4)

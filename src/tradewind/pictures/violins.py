@@ -1,4 +1,4 @@
-"""Distributions side by side: a violin for each, with its median (line) and mean (a cross, as in the PFA paper)."""
+"""Draw distributions side by side as violins, with their medians (lines) and means (crosses, as in the PFA paper)."""
 
 from collections.abc import Sequence
 from math import log10
@@ -22,7 +22,7 @@ class Violin(NamedTuple):
 
 
 def draw_violins(axes: "Axes", violins: Sequence[Violin], *, logarithmic: bool = False) -> None:
-    """Draw violins from left to right; on a logarithmic axis all values must be above zero."""
+    """Draw violins from left to right; on a logarithmic axis all values must be greater than zero."""
     places = list(range(len(violins)))
     shown = [[log10(value) for value in each.values] if logarithmic else list(each.values) for each in violins]
     bodies: Any = axes.violinplot(shown, places, widths=_WIDTH, showextrema=False)["bodies"]
@@ -41,7 +41,7 @@ def draw_violins(axes: "Axes", violins: Sequence[Violin], *, logarithmic: bool =
 
 
 def _mark_powers(axes: "Axes", low: float, high: float) -> None:
-    """Ticks at 1, 2, 5, 10 and so on, at the places of their logarithms."""
+    """Set ticks at the logarithms of 1, 2, 5, 10 and so on."""
     marks = [(digit, power) for power in range(int(low) - 2, int(high) + 2) for digit in (1, 2, 5)]
     kept = [(log10(digit) + power, digit * 10.0**power) for digit, power in marks]
     kept = [(place, value) for place, value in kept if low - 0.1 <= place <= high + 0.15]

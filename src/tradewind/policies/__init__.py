@@ -1,1 +1,1 @@
-"""Policies: pure decisions over a read-only view, each a scaler and a placer that go together."""
+"""Policies: pure decisions over a read-only view, each a combination of scaler, placer and balancer."""

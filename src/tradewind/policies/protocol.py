@@ -1,21 +1,24 @@
-"""What policies see and what they may ask for.
+"""The interface of policies: what they see and what they can ask for.
 
-A *scaler* decides what to rent and give back, once a period; a *placer* decides which waiting unit runs where, on every
-event. Both get a `View` of the core: live indexes, to be read only, never a copy. They yield actions one by one; the
-core checks and applies each before it asks for the next, so **the view moves under the policy**: a machine asked for in
-one `yield` is there, booting, after it.
+A *scaler* decides what to rent and return, once per interval. A *placer* decides which waiting unit runs where, on
+every event. Both get a `View` of the core: live indexes that must only be read, never a copy. They yield actions one by
+one; the core checks and applies each before it asks for the next, so **the view changes under the policy**: after a
+`yield` that rents a machine, the machine is in the view, booting.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Requirement
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import Duration, Money, Time
+from tradewind.model.vector import Vector
 from tradewind.model.workflow import Checkpoint, Task
+from tradewind.policies.divisible.protocol import Balancer, DivisionView
+from tradewind.policies.divisible.ruper import Ruper
 
 
 class Run(Protocol):
@@ -24,18 +27,30 @@ class Run(Protocol):
     @property
     def id(self) -> int: ...
     @property
+    def pool(self) -> "Pool":
+        """Its tenant's work and machines."""
+
+    @property
     def priority(self) -> int: ...
     @property
     def submitted(self) -> Time: ...
     @property
     def deadline(self) -> Time | None: ...
     @property
+    def left(self) -> int:
+        """Return the number of its units that have not ended."""
+
+    @property
     def units(self) -> "Sequence[Unit]":
-        """In topological order."""
+        """Return the units created so far, in order of creation."""
+
+    @property
+    def graph(self) -> "Sequence[Unit]":
+        """Return the units in topological order, including expected ones, which are never ready."""
 
 
 class Unit(Protocol):
-    """What is placed as a whole: one task."""
+    """The unit of placement: a task, or a chain of steps."""
 
     @property
     def id(self) -> int: ...
@@ -45,33 +60,41 @@ class Unit(Protocol):
     def task(self) -> Task: ...
     @property
     def waits(self) -> int:
-        """How many of its parents have not finished."""
+        """Return the number of parents that have not finished."""
 
     @property
     def children(self) -> "Sequence[Unit]": ...
     @property
     def need(self) -> "Need":
-        """What it needs of a machine."""
+        """Return its need."""
 
     @property
     def kinds(self) -> "Sequence[Kind]":
-        """Those whose machines can run it."""
+        """Return the kinds whose machines can run it; none while it waits for a machine of an unknown type to join."""
 
     @property
     def machine(self) -> "Machine | None":
-        """Where it runs now."""
+        """Return the machine it is running on."""
 
     @property
     def started(self) -> Time:
-        """When its present attempt began."""
+        """Return when its current attempt started."""
 
     @property
     def copies(self) -> "Sequence[Attempt]":
-        """Attempts of it that run beside that."""
+        """Return the attempts that run concurrently with the current one."""
+
+    @property
+    def division(self) -> DivisionView | None:
+        """How an elastic unit at work is divided; of a share, that of its elastic unit."""
+
+    @property
+    def rank(self) -> int:
+        """Return the rank that the placer gave it when it became ready."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it waits for nothing but a machine."""
+        """Return whether it waits only for a machine."""
 
     @property
     def is_ended(self) -> bool: ...
@@ -99,38 +122,38 @@ class Machine(Protocol):
     def paid_until(self) -> Time: ...
     @property
     def expected(self) -> Time:
-        """When it is expected to be up, or came up."""
+        """Return when it is expected to be up, or came up."""
 
     @property
     def idle_since(self) -> Time: ...
     @property
     def is_idle(self) -> bool:
-        """Whether it is up and runs nothing."""
+        """Return whether it is up and runs nothing."""
 
     @property
     def is_booting(self) -> bool: ...
     @property
     def is_up(self) -> bool:
-        """Whether work can be started on it; one that is being drained is not."""
+        """Return whether tasks can be started on it; not if it is draining."""
 
     @property
-    def capacity(self) -> tuple[int, ...]:
-        """What it offers now, in the order of `Need.demand`."""
+    def capacity(self) -> Vector:
+        """Return its current capacity, in the order of `Need.demand`."""
 
     @property
-    def free(self) -> tuple[int, ...]:
-        """What of that is not in use."""
+    def free(self) -> Vector:
+        """Return the unused part of its capacity."""
 
     @property
     def changed(self) -> Time:
-        """When it last changed in size, or came up."""
+        """Return when it last changed in size, or came up."""
 
     @property
     def grew(self) -> bool:
-        """Whether it grew then; so it counts when it comes up."""
+        """Return whether the last change was growth; coming up counts as growth."""
 
     def has_room_for(self, unit: Unit) -> bool:
-        """Whether it is up and what is free on it suffices for a unit."""
+        """Return whether it is up and has enough free capacity for a unit."""
 
 
 class Kind(Protocol):
@@ -140,10 +163,20 @@ class Kind(Protocol):
     def index(self) -> int: ...
     @property
     def type(self) -> MachineType: ...
+    @property
+    def capacity(self) -> Vector:
+        """Return the capacity of an empty machine."""
+
+    @property
+    def rating(self) -> int:
+        """Speed of shares on its machines, in millionths of the typical one of their elastic unit; 0: unknown."""
+
+    def serves(self, tenant: str) -> bool:
+        """Whether its machines work for a tenant."""
 
 
 class Need(Protocol):
-    """A requirement met with in some workflow, with its number."""
+    """A requirement that occurs in some workflow, with its number."""
 
     @property
     def index(self) -> int: ...
@@ -151,28 +184,28 @@ class Need(Protocol):
     def requirement(self) -> Requirement: ...
     @property
     def kinds(self) -> Sequence[Kind]:
-        """Those whose machines meet it, in the order in which machine types are configured."""
+        """Return the kinds whose machines meet it, in the order of configuration."""
 
     @property
-    def demand(self) -> tuple[int, ...]:
-        """What it takes from a machine."""
+    def demand(self) -> Vector:
+        """Return the capacity it takes from a machine."""
 
 
 class Change(NamedTuple):
-    """A machine that is not firm has changed in size, or is gone."""
+    """A spot or harvest machine that changed in size, or is gone."""
 
     machine: Machine
     at: Time
     since: Time
-    """When it last changed before."""
+    """Time of the previous change."""
     grew: bool
-    """Whether it grew then."""
+    """Whether the previous change was growth."""
     grows: bool | None
-    """Whether it has grown now; None: it was given back, and nobody knows how long it would have stayed as it was."""
+    """Whether it grew now; None: it was returned, so its next change is unknown."""
     running: int = 0
-    """How many attempts ran on it."""
+    """Number of attempts that were running on it."""
     ended: int = 0
-    """How many of them had to give way."""
+    """Number of attempts that were preempted."""
 
 
 class Fleet(Protocol):
@@ -182,14 +215,14 @@ class Fleet(Protocol):
     def kind(self) -> Kind: ...
     @property
     def machines(self) -> Mapping[int, Machine]:
-        """By number, in the order in which they were acquired."""
+        """Return its machines by number, in order of acquisition."""
 
     @property
     def completed(self) -> int:
-        """Tasks that have finished on machines of this fleet so far."""
+        """Return the number of tasks that have finished on machines of this fleet."""
 
     def machine_time(self, now: Time) -> Duration:
-        """Time for which machines of this fleet have been held so far, added up."""
+        """Return the total time for which machines of this fleet have been held."""
 
 
 class Pool(Protocol):
@@ -201,99 +234,110 @@ class Pool(Protocol):
     def tenant(self) -> Tenant: ...
     @property
     def fleets(self) -> Sequence[Fleet]:
-        """One for each kind."""
+        """Return one fleet per kind."""
 
     @property
     def runs(self) -> Mapping[int, Run]:
-        """Those not yet ended, in order of submission."""
+        """Return the runs that have not ended, in order of submission."""
 
     def waiting(self) -> Sequence[Need]:
-        """Needs of which units may be ready, in no special order."""
+        """Return needs that may have ready units and that some known type meets, in no particular order."""
 
     def remaining(self, need: Need) -> int:
-        """How many units of a need are ready."""
+        """Return the number of ready units of a need."""
 
     def eligible(self) -> Iterator[Unit]:
-        """Units that wait for nothing but a machine, in no special order."""
+        """Yield ready units lazily, in no particular order."""
+
+    def eligible_of(self, run: Run, is_wanted: Callable[[Need], bool]) -> Iterator[Unit]:
+        """Yield ready units of a run in order, for each need as long as it is wanted.
+
+        Each unit costs O(log n) in the units yielded; the rest costs nothing.
+        """
 
     def active(self) -> Iterator[Unit]:
-        """Units that are running, eligible, or about to be tried again; in no special order."""
+        """Yield units that are running, ready, or waiting for a retry, in no particular order."""
 
     def best_match(self) -> "tuple[Unit, Machine] | None":
-        """The first ready unit, by rank, for which there is room, and the first machine that has it."""
+        """Return the first ready unit, by rank, that fits on some machine, and the first such machine."""
 
     def first(self, need: Need) -> Unit | None:
-        """The first ready unit of a need, by rank."""
+        """Return the first ready unit of a need, by rank."""
 
     def ranked(self, need: Need, most: int) -> Sequence[Unit]:
-        """The first ready units of a need, so many at most, by rank."""
+        """Return the first ready units of a need, by rank, up to a maximum."""
 
     def some(self, need: Need, most: int) -> Sequence[Unit]:
-        """A few ready units of a need, mostly among the first: enough to judge the others by."""
+        """Return a sample of ready units of a need, mostly among the first, to estimate the others from."""
 
     def kinds_with_room(self) -> Sequence[Kind]:
-        """Kinds of which some machine could take more work, in the order in which they are configured."""
+        """Return kinds with a machine that could take more work, in the order of configuration."""
 
     def first_with_room(self, kind: Kind, need: Need) -> Machine | None:
-        """The machine of a kind with the smallest number that has room for a need."""
+        """Return the machine of a kind with the smallest number that has room for a need."""
 
     def longest_idle(self, kind: Kind, need: Need) -> Machine | None:
-        """The machine of a kind with room for a need that has been idle the longest."""
+        """Return the machine of a kind with room for a need that has been idle longest."""
 
 
 class View(Protocol):
-    """All that a policy may know."""
+    """Everything that a policy may know."""
 
     @property
     def now(self) -> Time: ...
     @property
     def interval(self) -> Duration:
-        """Time between two calls of the scaler."""
+        """Return the time between two calls of the scaler."""
 
     @property
-    def kinds(self) -> Sequence[Kind]: ...
+    def kinds(self) -> Sequence[Kind]:
+        """All that are known; others are added at the end when machines of new types join."""
+
     def pools(self) -> Sequence[Pool]:
-        """All tenants, in the order in which they are served this time (shuffled, from the seed, at each interval)."""
+        """Return all tenants' pools in serving order, which is shuffled from the seed at each interval."""
 
     def unit(self, number: int) -> Unit | None:
-        """The unit of a number, if its run has not ended."""
+        """Return a unit by number, if its run has not ended."""
 
     def machine(self, number: int) -> Machine | None:
-        """The machine of a number, if it is held."""
+        """Return a machine by number, if it is held."""
 
     def unsettled(self) -> Iterable[Pool]:
-        """Pools whose work or machines have changed in a way that may let a unit start."""
+        """Return pools with changes that may allow a unit to start."""
 
     def freed(self) -> Sequence[Unit]:
-        """Units that have become ready since the placer was last asked."""
+        """Return units that have become ready since the placer was last called."""
 
     def thinned(self) -> Sequence[Unit]:
-        """Units that have lost one of several attempts since the placer was last asked, and run on."""
+        """Return running units that have lost one of several attempts since the placer was last called."""
 
     def vacated(self) -> Sequence[Machine]:
-        """Machines that have gained room since the placer was last asked."""
+        """Return machines that have gained room since the placer was last called."""
 
     def changes(self) -> Sequence[Change]:
-        """Changes in size of machines that are not firm, since the placer was last asked."""
+        """Return changes in size of spot and harvest machines since the placer was last called."""
+
+    def divisions(self) -> Sequence[DivisionView]:
+        """Elastic units at work, in the order in which they began."""
 
     def affordable(self, pool: Pool) -> Money:
-        """What the tenant may still reserve now, after all it holds has been paid for another interval."""
+        """Return what the tenant may still reserve now, after paying another interval for everything it holds."""
 
     def worth(self, pool: Pool, kind: Kind) -> Money:
-        """What holding one machine of a kind takes from the tenant's budget in an interval."""
+        """Return how much of the tenant's budget one machine of a kind takes in an interval."""
 
     def vacancies(self, kind: Kind) -> int:
-        """How many more machines of a kind may be acquired by anybody."""
+        """Return how many more machines of a kind may be acquired by all tenants; none of a type that joins."""
 
     def estimate(self, unit: Unit, kind: Kind) -> Duration:
-        """How long the unit is thought to run on a machine of a kind."""
+        """Return the estimated run time of a unit on a machine of a kind."""
 
     def phase(self, name: str) -> AbstractContextManager[None]:
-        """Marks a step of a decision, so that a driver may measure it."""
+        """Mark a step of a decision, so that a driver can measure it."""
 
 
 class Rent(NamedTuple):
-    """Acquire so many machines of a kind for a tenant."""
+    """Acquire a number of machines of a kind for a tenant."""
 
     pool: Pool
     kind: Kind
@@ -302,14 +346,14 @@ class Rent(NamedTuple):
 
 
 class Return(NamedTuple):
-    """Give an idle machine back."""
+    """Return an idle machine."""
 
     machine: Machine
     because: str
 
 
 class Drain(NamedTuple):
-    """Start nothing more on a machine, and give it back when what runs on it has ended."""
+    """Start nothing more on a machine, and return it when its tasks have finished."""
 
     machine: Machine
     because: str
@@ -324,7 +368,7 @@ class Place(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Start another attempt of a unit that runs, on another machine with room; the first to end well counts."""
+    """Start another attempt of a running unit on another machine with room; the first to succeed counts."""
 
     unit: Unit
     machine: Machine
@@ -332,67 +376,123 @@ class Copy(NamedTuple):
 
 
 class Foresee(NamedTuple):
-    """Say when a run is thought to end: when that is first known, and whenever it turns late or in time again."""
+    """Predict when a run will end: when first known, and whenever it becomes late or on time again."""
 
     run: Run
     finish: Time
     because: str
 
 
-Scaling: TypeAlias = Rent | Return | Drain | Foresee
+class Confine(NamedTuple):
+    """Restrict a waiting unit to firm machines, because there is no time left to rerun it."""
+
+    unit: Unit
+    because: str
+
+
+class Split(NamedTuple):
+    """Divide an elastic unit at work into more shares, each of which waits for a machine."""
+
+    unit: Unit
+    shares: int
+    because: str
+
+
+Scaling: TypeAlias = Rent | Return | Drain | Foresee | Confine | Split
 Placing: TypeAlias = Place | Copy
 
 
 class Scaler(Protocol):
-    """Decides what to rent and what to give back."""
+    """Decides what to rent and what to return."""
 
     on_arrival: bool
-    """Whether it is also asked at each submission, not only once a period."""
+    """Whether it is also called at each submission, not only once per interval."""
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """What to change now."""
+        """Yield the changes to make now."""
+
+
+@runtime_checkable
+class Reactive(Protocol):
+    """A scaler that is also asked after reports of shares, at most once in the given time."""
+
+    pace: Duration
 
 
 class Placer(Protocol):
     """Decides which ready unit runs on which machine."""
 
     def rank(self, unit: Unit) -> int:
-        """Ready units with smaller ranks come first; among equals the older one."""
+        """Return the rank of a unit: smaller ranks come first; among equals, older units."""
 
     def place(self, view: View) -> Iterator[Placing]:
-        """What to start now."""
+        """Yield the units to start now."""
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """A placer that carries out the plan of its scaler, and so cannot serve another one.
+
+    If another placer takes over, it keeps the plan consistent with that placer's decisions.
+    """
+
+    def rank(self, unit: Unit) -> int:
+        """Return the rank of a unit, as any placer."""
+
+    def step_back(self) -> None:
+        """Let another placer take over."""
+
+    def insist(self, view: View) -> "Iterator[Placing]":
+        """Yield units that must be placed as planned, before the other placer is called."""
+
+    def binds(self, pool: Pool) -> bool:
+        """Whether all work of a tenant is placed as planned, and none of it by another placer."""
+
+    def placed(self, view: View, unit: Unit, machine: Machine) -> None:
+        """Record that the other placer has started a unit."""
 
 
 class Memory(Protocol):
-    """What a policy remembers beyond the view, so that a restart does not make it forget."""
+    """State of a policy beyond the view that survives a restart."""
 
     def save(self) -> Any:
-        """As plain JSON values."""
+        """Return the state as plain JSON values."""
 
     def load(self, saved: Any) -> None:
-        """Remember what was saved."""
+        """Restore a saved state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A scaler and a placer that go together."""
+    """A scaler and a placer that belong together."""
 
     name: str
     scaler: Scaler
     placer: Placer
     kill: Literal["newest", "oldest"] = "newest"
-    """Which attempts give way first on a machine that shrinks."""
+    """Which attempts are preempted first when a machine shrinks."""
     checkpoint: Checkpoint | None = None
-    """How tasks save their progress that do not say so themselves."""
+    """How tasks without a checkpoint of their own save their progress."""
     memory: Memory | None = None
+    looks_ahead: bool = False
+    """Whether it wants to see what a program is expected to run later."""
+    hints: bool = True
+    """Whether owners of machines that join also get hints for work without room.
+
+    If not, only requests of the scaler itself become hints.
+    """
+    replans_on_loss: bool = False
+    """Whether the scaler is called before units that have lost their machine are placed again."""
+    balancer: Callable[[Duration], Balancer] = Ruper
+    """Creates a balancer of elastic units, given the shortest time between two reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a module gives to the registry: a policy's name, what it does in a line, and how to build it."""
+    """A module's entry in the registry: a policy's name, a one-line summary, and how to build it."""
 
     name: str
     summary: str
     parameters: type[Any]
-    """A dataclass whose fields are the parameters, with defaults, and with a line on each in its metadata."""
+    """A dataclass whose fields are the parameters, with defaults, and a help line in their metadata."""
     build: Callable[[Any], Policy]

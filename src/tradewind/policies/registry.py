@@ -1,10 +1,10 @@
-"""Finding policies by name.
+"""Find policies by name.
 
 Policies register through the entry-point group `tradewind.policies`, so that another package can ship its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -13,6 +13,10 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from tradewind.model.errors import TradewindError
+from tradewind.model.units import Duration
+from tradewind.policies import compose
+from tradewind.policies.divisible.protocol import Balancer
+from tradewind.policies.divisible.registry import BALANCERS
 from tradewind.policies.protocol import Offer, Policy
 
 GROUP = "tradewind.policies"
@@ -28,15 +32,15 @@ def _points() -> Mapping[str, EntryPoint]:
 
 
 def names() -> Sequence[str]:
-    """All policies that are installed."""
+    """Return the names of all installed policies."""
     return tuple(_points())
 
 
 def offer(name: str) -> Offer:
-    """The policy of a name."""
+    """Return the offer of a policy by name."""
     point = _points().get(name)
     if point is None:
-        raise PolicyError(f"no policy named {name!r}; {_suggest(name, names()) or 'there are ' + ', '.join(names())}")
+        raise PolicyError(f"no policy named {name!r}; {_suggest(name, names()) or 'use one of ' + ', '.join(names())}")
     found = point.load()
     if not isinstance(found, Offer):
         raise PolicyError(f"policy {name!r} ({point.value}) is not a tradewind.policies.protocol.Offer")
@@ -44,9 +48,31 @@ def offer(name: str) -> Offer:
 
 
 def build(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
-    """The policy of a name, with its parameters checked; text is read as the type a parameter wants."""
+    """Build a policy by name with checked parameters; text is converted to the type of each parameter.
+
+    The parameters may also name a placer and a balancer to use instead of its own (see `compose`).
+    """
+    own, roles = compose.split(parameters or {})
+    policy = _build(name, own)
+    if roles.placer and roles.placer != name:
+        policy = compose.with_placer(policy, _build(roles.placer, roles.placer_parameters or {}))
+    elif roles.placer_parameters:
+        remedy = "name the placer, too" if not roles.placer else "drop the prefix `placer.`"
+        raise PolicyError(f"policy {name!r}: placer parameters are given, but no other placer; {remedy}")
+    return replace(policy, balancer=balancer(roles.balancer)) if roles.balancer else policy
+
+
+def balancer(name: str) -> Callable[[Duration], Balancer]:
+    """Return the factory of a balancer by name."""
+    found = BALANCERS.get(name)
+    if found is None:
+        there = "use one of " + ", ".join(BALANCERS)
+        raise PolicyError(f"no balancer named {name!r}; {_suggest(name, BALANCERS) or there}")
+    return found
+
+
+def _build(name: str, given: Mapping[str, Any]) -> Policy:
     found = offer(name)
-    given = dict(parameters or {})
     known = [field.name for field in fields(found.parameters)]
     for parameter in given:
         if parameter not in known:
@@ -61,7 +87,7 @@ def build(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
 
 
 def describe(found: Offer) -> list[tuple[str, str, str, str]]:
-    """Each parameter of a policy: name, type, default, and what it means."""
+    """Return each parameter of a policy: name, type, default and description."""
     hints = get_type_hints(found.parameters)
     return [
         (field.name, _type_name(hints[field.name]), _default(field), field.metadata.get("help", ""))

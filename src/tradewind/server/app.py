@@ -16,14 +16,15 @@ from fastapi.openapi.utils import get_openapi
 import tradewind
 from tradewind.formats.load import load_machines
 from tradewind.live.artefacts import Artefacts
-from tradewind.live.divisible.engine import OnSites
+from tradewind.live.folder import RUNS
 from tradewind.live.host import this_host
 from tradewind.live.indexing import Indexer
 from tradewind.live.loop import wall_clock
 from tradewind.live.port import Engine, Listener
-from tradewind.live.service import RUNS, Service
+from tradewind.live.service import Service
 from tradewind.live.service import Settings as ServiceSettings
 from tradewind.live.store.access import Access, TenantRow
+from tradewind.live.store.agent_tokens import AgentTokens
 from tradewind.live.store.money import Costs
 from tradewind.live.store.open import open_store
 from tradewind.live.store.pages import Pages
@@ -32,22 +33,38 @@ from tradewind.live.store.searching import Searcher
 from tradewind.live.store.sql import SqlStore
 from tradewind.model.errors import TradewindError
 from tradewind.model.machine import Billing, MachineType
+from tradewind.model.tenant import Tenant
 from tradewind.model.units import SECOND
 from tradewind.policies.registry import build
 from tradewind.server import problems
+from tradewind.server.agents.app import ToAgents, agent_application
 from tradewind.server.audit import Audit
 from tradewind.server.auth import Role, Tokens, new_token
 from tradewind.server.background import Background
+from tradewind.server.connections import connections
 from tradewind.server.context import Context, new_tenant
-from tradewind.server.divisible import jobs
-from tradewind.server.divisible.app import Divert, worker_application
-from tradewind.server.divisible.office import open_office
 from tradewind.server.limits import Gate
 from tradewind.server.metrics import Metrics
 from tradewind.server.owners import Owners
-from tradewind.server.routes import access, cost, events, explain, files, health, machines, runs, search, submit, tasks
+from tradewind.server.routes import (
+    access,
+    agents,
+    cost,
+    events,
+    explain,
+    files,
+    health,
+    machines,
+    moved,
+    runs,
+    search,
+    submit,
+    tasks,
+)
 from tradewind.server.schemas import ProblemDocument, Submission
 from tradewind.server.settings import Settings
+from tradewind.server.shares.door import Door
+from tradewind.server.shares.routes import application as share_application
 from tradewind.server.stream import Stream
 from tradewind.server.tallies import Tallies
 from tradewind.sim.traces.playing import leases_of
@@ -65,12 +82,16 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
     readers = Readers(store.url)
     pages, accesses = Pages(readers), Access(store, readers)
     tenants = _tenants(accesses, settings)
+
+    def tenants_now() -> list[Tenant]:
+        rows = _tenants(accesses, settings)
+        tenants.clear()
+        tenants.update(rows)
+        return [row.tenant for row in rows.values()]
+
     types = load_machines(settings.machines.file) if settings.machines.file else (_this_host(),)
     policy = settings.policy.name
     metrics = Metrics(policy)
-    on_sites = OnSites(
-        lambda machine: service.state.machines[machine].pool.tenant.name, settings.server.folder.resolve()
-    )
     service = Service(
         ServiceSettings(
             folder=settings.server.folder.resolve(),
@@ -79,11 +100,17 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
             policy=build(policy, settings.policy.parameters),
             interval=settings.policy.interval,
             quantum=settings.policy.quantum,
+            accepts_unknown=settings.machines.accept_unknown,
             modules=settings.server.modules or (str(Path.cwd()),),
             grace=settings.server.grace,
             engine=engine,
-            around=on_sites.around,
+            objects=settings.divisible.objects,
+            share_silence=settings.divisible.silence,
             leases=leases_of(types),
+            outlives=settings.machines.outlive,
+            unattended=settings.machines.unattended,
+            tenants_now=tenants_now,
+            silence=settings.agents.silence,
         ),
         store,
         sinks=[metrics.sink_for],
@@ -98,17 +125,17 @@ def prepared(settings: Settings, say: Say, engine: Callable[[Listener], Engine] 
         service=service,
         pages=pages,
         access=accesses,
+        agent_tokens=AgentTokens(store, readers),
         searcher=Searcher(readers),
         costs=Costs(readers, {type.name: type.slots for type in types}),
         tokens=tokens,
-        audit=Audit(accesses, tokens),
+        audit=Audit(accesses, tokens, settings.server.failed_rate),
         metrics=metrics,
         stream=Stream(pages, owners),
         tallies=Tallies(),
         artefacts=Artefacts(settings.server.folder.resolve() / RUNS, settings.artefacts.url),
         indexer=Indexer(store, pages),
         readers=readers,
-        on_sites=on_sites,
         tenants=tenants,
         policy=policy,
     )
@@ -144,27 +171,14 @@ def first_token(context: Context) -> str | None:
 def application(context: Context, say: Say = lambda _: None) -> FastAPI:
     """The routes over a context, and what goes on beside them."""
 
-    workers = worker_application()
-
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         background = Background(context, say)
         background.start()
-        server, divisible = context.settings.server, context.settings.divisible
-        office = open_office(
-            context.settings.store,
-            server.folder.resolve(),
-            divisible.times,
-            objects=divisible.objects,
-            durability=server.durability,
-        )
-        app.state.office = workers.state.office = office
-        context.on_sites.open(office.desk, office.objects)
         try:
             yield
         finally:
             await background.stop()
-            office.close()
 
     app = FastAPI(
         title="Tradewind",
@@ -177,14 +191,17 @@ def application(context: Context, say: Say = lambda _: None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.context = context
-    app.state.workers = workers
+    app.state.agents = agent_application(context)
+    app.state.shares = share_application(context)
     problems.install(app)
-    for router in (submit, runs, tasks, files, explain, events, machines, access, search, cost, jobs):
+    for router in (submit, runs, tasks, files, explain, events, machines, agents, access, search, cost, moved):
         app.include_router(router.router, prefix=API)
     app.include_router(health.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
     app.add_middleware(Gate, context=context)
-    app.add_middleware(Divert, worker=workers)
+    app.add_middleware(ToAgents, agents=app.state.agents)
+    app.add_middleware(moved.Moved)
+    app.add_middleware(Door, shares=app.state.shares, context=context)
     return app
 
 
@@ -194,9 +211,10 @@ def _description(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         parts = made.setdefault("components", {})
         known = parts.setdefault("schemas", {})
-        workers = app.state.workers.openapi()
-        made["paths"] |= workers["paths"]
-        known |= workers["components"]["schemas"]
+        for beside in (app.state.agents, app.state.shares):
+            described = beside.openapi()
+            made["paths"] |= described["paths"]
+            known |= described["components"]["schemas"]
         for model in (ProblemDocument, Submission):
             shape = model.model_json_schema(ref_template="#/components/schemas/{model}")
             known |= shape.pop("$defs", {})
@@ -228,6 +246,7 @@ class Server(uvicorn.Server):
         """Stop; asked a second time, at once. That somebody wanted it is no failure."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._context.stream.close)
+            self._loop.call_soon_threadsafe(self._context.service.hush_agents)
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -243,6 +262,28 @@ def _check_address(host: str, port: int) -> None:
             raise TradewindError(f"cannot listen on {host}:{port}: {reason}; see --host and --port") from None
 
 
+def _base(host: str, port: int) -> str:
+    """Where processes on this host reach the server."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104  nothing listens here
+    return f"http://{here.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"
+
+
+def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How an application is served."""
+    server = settings.server
+    return uvicorn.Config(
+        Door(app, app.state.shares, app.state.context),  # before everything else, for reports come most often
+        host=server.host,
+        port=server.port,
+        http=connections(server.patience, server.most_pending),
+        log_level="error",  # nobody fills the log with requests that are none
+        access_log=False,
+        timeout_graceful_shutdown=max(1, round(server.grace)),
+        server_header=False,
+        backlog=2048,
+    )
+
+
 def serve(settings: Settings, say: Say) -> int:
     """Serve until somebody ends it; the exit code."""
     _check_address(settings.server.host, settings.server.port)
@@ -250,24 +291,14 @@ def serve(settings: Settings, say: Say) -> int:
     if settings.server.auth and (token := first_token(context)):
         say(f"admin token: {token}")
         say("it is shown this once; keep it, or make others with it: tradewind tokens create")
-    app = application(context, say)
-    config = uvicorn.Config(
-        Divert(app, app.state.workers),  # before everything else, for what workers call comes most often
-        host=settings.server.host,
-        port=settings.server.port,
-        log_level="error",  # nobody fills the log with requests that are none
-        access_log=False,
-        timeout_graceful_shutdown=max(1, round(settings.server.grace)),
-        server_header=False,
-        h11_max_incomplete_event_size=64 << 10,
-        backlog=2048,
-    )
+    config = config_of(application(context, say), settings)
     server = Server(config, context)
     context.on_end = lambda: setattr(server, "should_exit", True)
     config.load()
     listening = config.bind_socket()
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits 40 ms for an ACK
     host, port = listening.getsockname()[:2]
+    context.service.base = _base(host, port)
     say(f"serving on http://{f'[{host}]' if ':' in host else host}:{port}")
     try:
         server.run([listening])

@@ -4,6 +4,7 @@ from tradewind.live.loop import wall_clock
 from tradewind.live.store.access import Access, AuditRow
 from tradewind.live.store.coding import clean
 from tradewind.server.auth import Caller, Tokens
+from tradewind.server.buckets import Buckets
 
 _MOST = 10_000
 """Entries that wait to be written; more are counted only, for whoever floods the log must not fill the memory."""
@@ -12,15 +13,18 @@ _MOST = 10_000
 class Audit:
     """Collects entries until somebody writes them."""
 
-    def __init__(self, access: Access, tokens: Tokens) -> None:
+    def __init__(self, access: Access, tokens: Tokens, rate: float) -> None:
         self.dropped = 0
+        """Entries that were not written."""
+        self._strangers = Buckets(rate, 10 * rate)
+        """Entries for callers without a valid token, by address: a flood of requests must not fill the store."""
         self._access = access
         self._tokens = tokens
         self._waiting: list[AuditRow] = []
 
     def note(self, caller: Caller | None, method: str, path: str, status: int, address: str) -> None:
         """Somebody asked for a change."""
-        if len(self._waiting) >= _MOST:
+        if len(self._waiting) >= _MOST or (caller is None and self._strangers.take(address)):
             self.dropped += 1
             return
         token, tenant = (None, None) if caller is None else (caller.token, caller.tenant)
@@ -46,5 +50,7 @@ class Audit:
 
 def _verb(path: str) -> str:
     """What is done, without whom it is done to: `runs/cancel`."""
-    parts = path.removeprefix("/api/v1/").split("/")
-    return "/".join(parts[::2])[:60] if path.startswith("/api/v1/") else path[:60]
+    for prefix in ("/api/v1/", "/agent/v1/", "/worker/v1/"):
+        if path.startswith(prefix):
+            return "/".join(path.removeprefix(prefix).split("/")[::2])[:60]
+    return path[:60]

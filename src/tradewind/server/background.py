@@ -36,6 +36,8 @@ class Background:
         """Begin; whoever asks before the service has started is told to wait."""
         context = self._context
         context.stream.begin(context.pages.last_batch())
+        loop = asyncio.get_running_loop()
+        context.store.watch(lambda words: self._outage(loop, words))
         context.service.on_saved += [context.stream.saved, context.tallies.saved, self._saved]
         jobs: list[Awaitable[None]] = [self._lead(), self._repeat(self._index), self._repeat(self._audit)]
         if context.settings.retention.days is not None:
@@ -79,6 +81,13 @@ class Background:
             if not context.stream.is_closed:
                 context.failure = context.failure or "the driver ended"
                 context.on_end()
+
+    def _outage(self, loop: asyncio.AbstractEventLoop, words: str) -> None:
+        """Tell, also those who listen, that the store is away, or back; in the thread that has found out."""
+        self._say(words)
+        told = {"available": not self._context.store.trouble, "text": words}
+        with suppress(RuntimeError):  # the server has ended
+            loop.call_soon_threadsafe(self._context.stream.announce, "store", told)
 
     def _saved(self, changes: Changes) -> None:
         self._fresh.set()

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-import orjson
 from fastapi import Request
 from starlette.responses import Response
 
 from tradewind.live.artefacts import Artefacts
-from tradewind.live.divisible.engine import OnSites
 from tradewind.live.indexing import Indexer
 from tradewind.live.loop import wall_clock
 from tradewind.live.service import Service, Taken
 from tradewind.live.store.access import Access, TenantRow
+from tradewind.live.store.agent_tokens import AgentTokens
+from tradewind.live.store.coding import to_bytes
 from tradewind.live.store.money import Costs
 from tradewind.live.store.pages import Head, Pages
 from tradewind.live.store.readers import Readers
@@ -45,6 +45,7 @@ class Context:
     service: Service
     pages: Pages
     access: Access
+    agent_tokens: AgentTokens
     searcher: Searcher
     costs: Costs
     tokens: Tokens
@@ -55,7 +56,6 @@ class Context:
     artefacts: Artefacts
     indexer: Indexer
     readers: Readers
-    on_sites: OnSites
     tenants: dict[str, TenantRow]
     """All of them; whoever changes one changes it here, too."""
     policy: str = ""
@@ -136,4 +136,4 @@ def met(request: Request, role: Role = Role.VIEWER) -> tuple[Context, Caller]:
 
 def answer(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Plain values as JSON."""
-    return Response(orjson.dumps(content), status, headers, "application/json")
+    return Response(to_bytes(content), status, headers, "application/json")

@@ -35,6 +35,7 @@ def _described(*statuses: int) -> Responses:
 
 READING: Responses = _described(401, 403, 404, 422, 429, 500, 503)
 CHANGING: Responses = _described(401, 403, 404, 409, 413, 422, 429, 500, 503)
+SHARING: Responses = _described(401, 404, 409, 413, 422, 429, 500, 503)
 FETCHING: Responses = _described(401, 403, 404, 416, 422, 429, 500, 503)
 
 Run = Annotated[str, Path(max_length=40, pattern=r"^[0-9a-z]{7,12}-[0-9]{1,19}$", description="Id of a run.")]

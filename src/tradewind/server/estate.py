@@ -52,6 +52,7 @@ class Machine(BaseModel):
     paid_until: float
     released: float | None
     because: str
+    joined: str | None = Field(None, description="The name under which it joined; null: it was rented.")
     running: list[int] | None = Field(description="Numbers of the tasks on it; null: it is no longer held.")
 
 
@@ -64,7 +65,7 @@ class Billing(BaseModel):
 
 
 class Setup(BaseModel):
-    """A machine type that may be rented."""
+    """A machine type that may be rented, or whose machines join by themselves."""
 
     name: str
     price: float
@@ -72,6 +73,9 @@ class Setup(BaseModel):
     boot: float
     limit: int | None
     held: int
+    joins: bool = Field(default=False, description="Whether it cannot be rented: its machines join by themselves.")
+    present: int = Field(0, description="Machines that have joined and not left, those included that nobody uses.")
+    wanted: int = Field(0, description="Machines that their owner is asked to let join: the scaling hint.")
     capabilities: list[str]
     slots: int
     amounts: dict[str, int]

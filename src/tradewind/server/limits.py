@@ -6,7 +6,7 @@ to be.
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -14,11 +14,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradewind.live.store.errors import StoreUnavailableError
-from tradewind.server import problems
+from tradewind.server import browsers, problems
 from tradewind.server.auth import ANYBODY, Caller
+from tradewind.server.buckets import Buckets
 from tradewind.server.context import Context
 from tradewind.server.problems import Problem
-from tradewind.server.settings import is_loopback
 
 _OPEN = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", "/"})
 """What anybody may see."""
@@ -32,36 +32,6 @@ _HEADERS = [
 ]
 _LONGEST = 8192
 """Characters of a path with its query."""
-
-
-class Buckets:
-    """How often somebody may come: tokens that flow in at a rate, up to a burst."""
-
-    def __init__(
-        self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic, most: int = 10_000
-    ) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._clock = clock
-        self._most = most
-        self._levels: dict[str, tuple[float, float]] = {}
-
-    def take(self, who: str) -> float:
-        """Let somebody in; above zero: not now, but in so many seconds."""
-        now = self._clock()
-        level, at = self._levels.get(who, (self._burst, now))
-        level = min(self._burst, level + (now - at) * self._rate)
-        if level < 1:
-            return (1 - level) / self._rate
-        if who not in self._levels and len(self._levels) >= self._most:
-            del self._levels[next(iter(self._levels))]
-        self._levels[who] = (level - 1, now)
-        return 0.0
-
-    def is_empty(self, who: str) -> bool:
-        """Whether somebody has used up all there is."""
-        level, at = self._levels.get(who, (self._burst, 0.0))
-        return level + (self._clock() - at) * self._rate < 1
 
 
 class Gate:
@@ -112,32 +82,26 @@ class Gate:
             return problems.response(422, f"the address has more than {_LONGEST} characters", visit.path[:200])
         if visit.path in _OPEN:
             return None
-        caller = self._open_caller(visit) if self._is_open else await self._known_caller(visit)
+        if self._is_open:
+            browsers.check(scope["scheme"], scope["method"], visit.headers)
+        caller = ANYBODY if self._is_open else await self._known_caller(visit)
         if isinstance(caller, Response):
             return caller
         visit.caller = scope.setdefault("state", {})["caller"] = caller
         wait = self._rates.take(caller.token or visit.address)
         if wait:
-            return _too_many(visit.path, wait)
+            raise too_many(wait)
         length = visit.headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self._limit(visit):
             return problems.response(413, f"at most {self._limit(visit):,} bytes are taken", visit.path)
         return None
-
-    def _open_caller(self, visit: "_Visit") -> Caller | Response:
-        """Anybody on this host; but no web page from elsewhere that a browser on it shows."""
-        host = _without_port(visit.headers.get(b"host", b"").decode("latin-1"))
-        origin = _without_port(visit.headers.get(b"origin", b"").decode("latin-1").partition("//")[2])
-        if not is_loopback(host) or (origin and not is_loopback(origin)):
-            return problems.response(403, "without access control only this host is served", visit.path)
-        return ANYBODY
 
     async def _known_caller(self, visit: "_Visit") -> Caller | Response:
         tokens = self._context.tokens
         kind, _, token = visit.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         caller = tokens.cached(token) if kind.lower() == "bearer" else False
         if not isinstance(caller, Caller) and self._failures.is_empty(visit.address) and not tokens.is_familiar(token):
-            return _too_many(visit.path, 1.0)  # whoever guesses from the same address as others does them no harm
+            raise too_many(1.0)  # whoever guesses from the same address as others does them no harm
         if caller is True:
             await self._context.look(tokens.look_up, token)
             caller = tokens.cached(token)
@@ -203,12 +167,7 @@ class _Visit:
         await self._send(message)
 
 
-def _without_port(host: str) -> str:
-    return host if host.endswith("]") else host.rsplit(":", 1)[0]
-
-
-def _too_many(path: str, wait: float) -> Response:
+def too_many(wait: float) -> Problem:
+    """Refuse somebody for so many seconds."""
     seconds = max(1, round(wait + 0.5))
-    return problems.response(
-        429, f"too many requests; try again in {seconds} s", path, headers={"Retry-After": str(seconds)}
-    )
+    return Problem(429, f"too many requests; try again in {seconds} s", headers={"Retry-After": str(seconds)})

@@ -12,8 +12,8 @@ from tradewind.core.machine_events import BEATEN, SHRUNK
 from tradewind.core.state import State
 from tradewind.core.transitions import MachineState, UnitState
 from tradewind.live.loop import wall_clock
-from tradewind.model.command import Acquire, Charged, Ended, Grown, Kill, Refunded, Release, Start
-from tradewind.model.event import Failed, Finished, MachineFailed, MachineLost, MachineReady
+from tradewind.model.command import Acquire, Charged, Ended, Grown, Kill, Refunded, Release, Start, Welcomed
+from tradewind.model.event import Failed, Finished, MachineFailed, MachineLeft, MachineLost, MachineReady
 from tradewind.model.machine import Market
 from tradewind.model.units import SECOND, UNIT, Time
 from tradewind.server.tallies import count
@@ -61,6 +61,7 @@ class Metrics:
         self._answered = histogram("http_request_seconds", "Time to answer.", _TURN, "method")
         self._tasks = gauge("tasks", "Tasks of active runs by state.", "state")
         self._machines = gauge("machines", "Machines held.", "type", "state")
+        self._wanted = gauge("machines_wanted", "Machines that their owners are asked to let join.", "type")
         self._active = gauge("runs_active", "Runs that have not ended.", "tenant")
         self._left = gauge("budget_remaining", "What a tenant may still reserve now.", "tenant")
         self._listeners = gauge("event_listeners", "Open streams of events.")
@@ -106,6 +107,8 @@ class Metrics:
         for machine in state.machines.values():
             key = (machine.kind.type.name, machine.state)
             held[key] = held.get(key, 0) + 1
+        for kind_ in state.joining.values():
+            self._wanted.labels(kind_.type.name).set(kind_.wanted)
         for (kind, each_state), number in held.items():
             self._machines.labels(kind, MachineState(each_state).name.lower()).set(number)
 
@@ -122,9 +125,11 @@ class _Counting:
         """Of machines: type and market."""
         self._observers: dict[type, Callable[[Any], None]] = {
             Acquire: self._acquire,
+            Welcomed: self._acquire,
             Release: lambda r: self._gone(r.machine, "released"),
             MachineReady: self._ready,
             MachineLost: self._lost,
+            MachineLeft: self._lost,
             MachineFailed: lambda r: self._gone(r.machine, "failed"),
             Start: self._start,
             Finished: self._finished,
@@ -151,7 +156,7 @@ class _Counting:
             found = self._kinds[machine] = (held.kind.type.name, held.kind.type.market.value)
         return found
 
-    def _acquire(self, record: Acquire) -> None:
+    def _acquire(self, record: Acquire | Welcomed) -> None:
         type = self._state.kinds[record.kind].type
         self._kinds[record.machine] = (type.name, type.market.value)
         self._m.created.labels(type.name, type.market.value, self._m.policy).inc()
@@ -165,7 +170,7 @@ class _Counting:
         if machine is not None:
             self._m.boot.labels(machine.kind.type.name).observe((record.at - machine.acquired) / SECOND)
 
-    def _lost(self, record: MachineLost) -> None:
+    def _lost(self, record: MachineLost | MachineLeft) -> None:
         machine = self._state.machines.get(record.machine)
         if machine is None:
             return
@@ -175,7 +180,7 @@ class _Counting:
         if machine.running:
             self._m.restarted.labels(*kind).inc(len(machine.running))
             self._freed |= dict.fromkeys(machine.running, record.at)
-        self._gone(record.machine, "lost")
+        self._gone(record.machine, "left" if isinstance(record, MachineLeft) else "lost")
 
     def _start(self, record: Start) -> None:
         unit = self._state.units.get(record.unit)

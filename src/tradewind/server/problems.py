@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 from tradewind.formats.errors import FormatError, FormatErrors
 from tradewind.live.service import RefusedError, StoppedError
+from tradewind.live.store.coding import to_bytes
 from tradewind.live.store.errors import StoreUnavailableError
 
 TYPE = "application/problem+json"
@@ -23,6 +23,7 @@ _TITLES = {
     405: "Method not allowed",
     406: "Not acceptable",
     409: "Conflict",
+    410: "Gone",
     413: "Too large",
     415: "Unsupported media type",
     416: "Range not satisfiable",
@@ -80,7 +81,7 @@ def response(
 ) -> Response:
     """A problem document as a response."""
     body = {"type": type, "title": _TITLES.get(status, "Error"), "status": status, "detail": detail, "instance": path}
-    return Response(orjson.dumps(body | more), status, dict(headers or {}), TYPE)
+    return Response(to_bytes(body | more), status, dict(headers or {}), TYPE)
 
 
 def install(app: FastAPI) -> None:

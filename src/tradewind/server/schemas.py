@@ -14,7 +14,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,6
 Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 RunStatus = Literal["active", "suspended", "done", "failed", "cancelled"]
 TaskStatus = Literal["waiting", "ready", "running", "delayed", "done", "failed", "cancelled"]
-MachineStatus = Literal["booting", "idle", "busy", "draining", "released", "lost"]
+MachineStatus = Literal["booting", "idle", "busy", "draining", "released", "lost", "spare"]
 RoleName = Literal["admin", "user", "viewer"]
 Seconds = Annotated[float, Field(ge=0, le=1e11)]
 Span = Seconds | Annotated[str, StringConstraints(max_length=40)]
@@ -55,6 +55,13 @@ class ProblemDocument(BaseModel):
     problems: list[ProblemPlace] | None = None
 
 
+class Upload(Given):
+    """A file that comes with a submission."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    data: str = Field(description="What is in it, as Base64.")
+
+
 class Submission(Given):
     """Work to be done."""
 
@@ -66,6 +73,7 @@ class Submission(Given):
     )
     files: dict[str, str] = Field(default={}, description="Programs that the document includes, by name.")
     parameters: dict[str, Any] = {}
+    uploads: dict[str, Upload] = Field(default={}, description="Files for parameters of type `file`, by parameter.")
     tenant: Name | None = Field(None, description="Only for tokens of no tenant; `default` if left out.")
     name: Line | None = None
     priority: Priority | None = None
@@ -118,6 +126,9 @@ class Results(BaseModel):
     run: str
     results: dict[str, Any] | None = Field(
         description="Outputs of a program that is done; null: it has none, or not yet."
+    )
+    files: dict[str, str] = Field(
+        description="The files among them: their places, as in `/runs/{run}/outputs/{place}`, and their names."
     )
 
 

@@ -3,20 +3,17 @@
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from tradewind.core.divisible.settings import Settings as Times
 from tradewind.model.errors import TradewindError
-from tradewind.model.units import DAY, MINUTE, SECOND, Duration, Money, parse_duration, parse_money
+from tradewind.model.units import DAY, HOUR, MINUTE, SECOND, Duration, Money, parse_duration, parse_money
 
 FILE = "tradewind.toml"
 _PREFIX = "TRADEWIND_"
-_TIMES = Times()
 
 
 class SettingsError(TradewindError):
@@ -63,10 +60,14 @@ class ServerSection(_Section):
     burst: int = Field(2000, gt=0)
     failed_rate: float = Field(5.0, gt=0)
     """Requests per second and address that no token allows."""
+    patience: float = Field(20.0, gt=0)
+    """Seconds that a request may take to arrive, and one more for each 16 KB of it."""
+    most_pending: int = Field(256, gt=0)
+    """Requests that may be in the middle of arriving before their senders are known; the oldest makes room."""
     heartbeat: float = Field(15.0, gt=0)
     """Seconds between two signs of life in a stream of events."""
     grace: float = Field(5.0, ge=0)
-    """Seconds that clients and tasks have to end when the server stops."""
+    """Seconds that clients have to end when the server stops, and tasks that are ended."""
     modules: tuple[str, ...] = ()
     """Folders where the modules of functions are looked for first."""
 
@@ -76,6 +77,12 @@ class MachinesSection(_Section):
 
     file: Path | None = None
     """Machine types; none: this host, used fully."""
+    accept_unknown: bool = False
+    """Whether work that no known machine type can do waits for a machine to join; False: it is refused."""
+    outlive: bool = True
+    """Whether tasks go on when the server ends, for the next one to take over; False: they end with it."""
+    unattended: Span = HOUR
+    """After how long without a server a machine ends itself, once nothing runs on it."""
 
 
 class PolicySection(_Section):
@@ -107,33 +114,21 @@ class ArtefactsSection(_Section):
 
 
 class DivisibleSection(_Section):
-    """Divisible jobs: where their data lie, and how long sites and partitions may be silent."""
+    """Divisible steps: where inputs and results of shares are kept, and how long a share may be silent."""
 
     objects: str = ""
-    """Inputs and results: `s3://bucket/prefix`, or a folder; empty: `objects` in the server's folder."""
-    floor: Span = _TIMES.floor
-    """Shortest interval between two reports of a partition."""
-    start: Span = _TIMES.start
-    """A partition that has not started by then goes back."""
-    silence: Span = _TIMES.silence
-    """A partition goes back when a report is overdue by this long."""
-    step: Span = _TIMES.step
-    """Length of the phases of the scaling hint."""
-    inactive: Span = _TIMES.inactive
-    """A site that has sent no update for this long is not counted."""
+    """`s3://bucket/prefix`, or a folder; empty: `objects` in the server's folder."""
+    silence: Span = 30 * SECOND
+    """A share whose report is overdue by this long is lost, and its iterations go to others."""
 
-    @property
-    def times(self) -> Times:
-        """As the service takes them."""
-        return replace(
-            _TIMES,
-            floor=self.floor,
-            start=self.start,
-            silence=self.silence,
-            step=self.step,
-            inactive=self.inactive,
-            outage=min(_TIMES.outage, self.silence),
-        )
+
+class AgentsSection(_Section):
+    """Agents: machines elsewhere that call in."""
+
+    silence: Span = 30 * SECOND
+    """An agent that has not called for this long has left; what it ran runs again elsewhere."""
+    largest_file: int = Field(10 << 30, gt=0)
+    """Bytes of a file that an attempt on an agent leaves."""
 
 
 class RetentionSection(_Section):
@@ -156,6 +151,7 @@ class Settings(_Section):
     tenants: TenantsSection = TenantsSection()
     artefacts: ArtefactsSection = ArtefactsSection()
     divisible: DivisibleSection = DivisibleSection()
+    agents: AgentsSection = AgentsSection()
     retention: RetentionSection = RetentionSection()
 
     def checked(self) -> "Settings":

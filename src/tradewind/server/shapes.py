@@ -108,6 +108,7 @@ def machine(row: MachineRow, state: State) -> Plain:
         "paid_until": (row.paid_until if held is None else held.paid_until) / SECOND,
         "released": seconds(row.released),
         "because": row.because,
+        "joined": None if row.joined is None else row.joined["name"],
         "running": None if held is None else sorted(held.running),
     }
 
@@ -117,7 +118,7 @@ def setup(kind: Kind) -> Plain:
     type = kind.type
     return {
         "name": type.name,
-        "price": type.price / UNIT,
+        "price": float(type.price / UNIT),
         "billing": {
             "period": type.billing.period / SECOND,
             "rounding": seconds(type.billing.rounding),
@@ -126,6 +127,9 @@ def setup(kind: Kind) -> Plain:
         "boot": type.boot.mean / SECOND,
         "limit": None if type.limit >= NO_LIMIT else type.limit,
         "held": kind.held,
+        "joins": type.joins,
+        "present": kind.present,
+        "wanted": kind.wanted,
         "capabilities": sorted(type.capabilities),
         "slots": type.slots,
         "amounts": dict(type.amounts),

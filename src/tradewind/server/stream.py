@@ -6,11 +6,9 @@ saved. Nothing is queued for a listener; a slow one reads from the store what ot
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, NamedTuple
-
-import orjson
 
 from tradewind.live.store import coding
 from tradewind.live.store.pages import Batch, Pages
@@ -80,6 +78,8 @@ class Stream:
         self.last = BEGINNING
         self.is_closed = False
         self.listeners = 0
+        self._announced = 0
+        self._announcements: deque[Event] = deque(maxlen=_RECENT)
 
     def begin(self, last: int) -> None:
         """Say where the log stands: the first number of its last batch."""
@@ -96,6 +96,12 @@ class Stream:
         if changes.log and self._wake is None and not self.is_closed:
             self._wake = asyncio.get_running_loop().call_later(_PAUSE, self._tell)
 
+    def announce(self, name: str, data: dict[str, Any]) -> None:
+        """Tell whoever listens now to all tenants something that is in no log."""
+        self._announced += 1
+        self._announcements.append(Event(BEGINNING, None, None, None, name, told(name, data)))
+        self._tell()
+
     def _tell(self) -> None:
         self._wake = None
         self._fresh.set()
@@ -111,9 +117,13 @@ class Stream:
     async def events(self, after: Position, heartbeat: float) -> AsyncIterator[list[Event] | None]:
         """Events behind a position, a batch at a time, for ever; None: nothing has happened for a while."""
         self.listeners += 1
+        heard = self._announced
         try:
             while not self.is_closed:
                 fresh = self._fresh
+                if missed := self._announced - heard:
+                    heard = self._announced
+                    yield list(self._announcements)[-missed:]
                 batches = await self._behind(after)
                 for first, events in batches:
                     wanted = [event for event in events if event.at > after]
@@ -166,21 +176,14 @@ class Stream:
 
     def _event(self, at: Position, record: dict[str, Any]) -> Event:
         name = str(record.get("event", "event"))
-        text = b"id: %s\nevent: %s\ndata: %s\n\n" % (str(at).encode(), name.encode(), _line(record))
+        text = b"id: %s\nevent: %s\ndata: %s\n\n" % (str(at).encode(), name.encode(), coding.to_bytes(record))
         return Event(at, record.get("run"), self._owner(record), record.get("unit"), name, text)
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(record)
-    except TypeError:
-        return coding.to_text(record).encode()  # numbers beyond 64 bits and the like
 
 
 def told(name: str, data: Any, id: str = "") -> bytes:
     """An event of the server's own."""
     head = f"id: {id}\n" if id else ""
-    return f"{head}event: {name}\n".encode() + b"data: " + orjson.dumps(data) + b"\n\n"
+    return f"{head}event: {name}\n".encode() + b"data: " + coding.to_bytes(data) + b"\n\n"
 
 
 HEARTBEAT = b": \n\n"

@@ -5,11 +5,11 @@ from functools import partial
 from heapq import heappush
 from itertools import count
 
+from tradewind.core.elastic.division import Share
 from tradewind.core.state import State
 from tradewind.core.work import left
 from tradewind.model.command import Acquire, Start
 from tradewind.model.event import Event, Failed, Finished, MachineFailed, MachineLost, MachineReady, MachineResized
-from tradewind.model.machine import Market
 from tradewind.model.scenario import Faults
 from tradewind.model.units import HOUR, Time, show_duration
 from tradewind.sim.runtimes import RunTimes
@@ -53,7 +53,7 @@ class Cloud:
         if faults.boot_failure and self._rng.random() < faults.boot_failure:
             self._push(MachineFailed(ready, self._next_seq(), command.machine, "it did not come up"))
             return
-        if self._provider is not None and type.market is not Market.ON_DEMAND:
+        if self._provider is not None and self._provider.serves(type):
             amounts = self._provider.lease(command.machine, type, ready)
             if amounts is None:
                 self._push(MachineFailed(ready, self._next_seq(), command.machine, "no server has room for it"))
@@ -96,8 +96,10 @@ class Cloud:
         """Run an attempt, which may fail on the way or take longer than it may."""
         at, _, number, attempt, machine = command
         unit = self._units[number]
+        if isinstance(unit.elastic, Share):
+            return  # how far a share comes depends on what it is assigned
         kind = self._machines[machine].kind
-        time = self._run_times(unit, kind)
+        time = self._run_times(unit, kind) if unit.elastic is None else 0  # to reduce results takes no time here
         if unit.checkpoint is not None:
             time = left(unit, kind, time)
         fails = self._faults.task_failure > 0 and self._rng.random() < self._faults.task_failure

@@ -93,6 +93,8 @@ _COLUMNS = {
     "attempt": "int64",
     "machine": "int64",
     "kind": "string",
+    "name": "string",
+    "count": "int64",
     "amount": "float64",
     "until": "float64",
     "budget": "float64",

@@ -4,7 +4,8 @@ A program is rehearsed: it unfolds as in a real run if its results are as assume
 that can begin.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -20,14 +21,23 @@ from tradewind.model.event import Finished
 from tradewind.model.machine import BootLag, MachineType
 from tradewind.model.program import Program, Step
 from tradewind.model.scenario import Rehearsal, Scenario, Submission
-from tradewind.model.units import MINUTE, Duration, Money, Time
+from tradewind.model.units import DAY, HOUR, MINUTE, SECOND, Duration, Money, Time
 from tradewind.model.workflow import Task, Workflow
 from tradewind.sim.rehearsal import first_part
 from tradewind.sim.simulate import simulate
 
 NOW: Duration = 1
 """A deadline that nothing can meet, so that a policy hurries as much as it can."""
+_SLOTS = ""
 _TRIES = 5
+_CLOSER = 4
+"""How often a deadline between what was met and what cannot be is tried."""
+_NEAR = 1.05
+"""What was met and what cannot be are no further apart."""
+_LARGE = 1_000
+"""Work of more chains is not looked at more closely: each try takes long."""
+NO_TIME = "{!r} declares no run time: in a chain with steps that do it counts as nothing; give it one"
+"""A warning; see `untimed`."""
 
 Work: TypeAlias = Workflow | Rehearsal
 
@@ -126,7 +136,8 @@ def look_ahead(work: Work, terms: Terms, deadline: Duration, sinks: Sequence[Sin
     outcome = simulate(scenario, [_submission(chained, deadline)], [watch, *sinks], time)
     noted = seen[0]
     if [run.status for run in outcome.meter.runs] != ["done"]:
-        raise ProspectError("; ".join(noted.refused) or "it would never end: no machine can be had for what is left")
+        reasons = noted.refused or [f"it would never end: {each}" for each in outcome.unfinished]
+        raise ProspectError("; ".join(reasons))
     tenant = outcome.meter.tenants[0]
     latest: Mapping[str, Time] = {}
     members: Mapping[str, Sequence[str]] = {}
@@ -145,35 +156,78 @@ def look_ahead(work: Work, terms: Terms, deadline: Duration, sinks: Sequence[Sin
     )
 
 
-def tightest(work: Work, terms: Terms, asked: Prospect) -> Prospect:
-    """The tightest deadline that was found to be met, and what that costs.
+def tightest(work: Work, terms: Terms, asked: Prospect, sinks: Sequence[SinkFor] = ()) -> Prospect:
+    """The tightest deadline that was found to be met, and what that costs; one that is missed if none is met.
 
     Whatever the policy makes of the deadline that was asked for, and of one that nothing can meet, shows how soon an
-    end may come; the soonest of these is tried as a deadline first.
+    end may come; these are tried as deadlines, the soonest first. Then deadlines between what was met and what nothing
+    can meet are tried, unless the work is so large that this takes long. Each has a length that can be shown.
     """
-    ends = {asked.finish, (hurried := look_ahead(work, terms, NOW)).finish}
+    hurried = look_ahead(work, terms, NOW, sinks)
+    best = asked if asked.slack >= 0 else None
+    tried: dict[Duration, Prospect] = {NOW: hurried, asked.deadline: asked}
     for _ in range(_TRIES):
-        wanted = min(ends)
-        found = look_ahead(work, terms, wanted)
+        ends = {shown_length(each.finish) for each in tried.values()}
+        wanted = min((end for end in ends - tried.keys() if best is None or end < best.deadline), default=None)
+        if wanted is None:
+            if best is not None:
+                break
+            wanted = 2 * max(ends)
+        found = tried[wanted] = look_ahead(work, terms, wanted, sinks)
+        best = found if found.slack >= 0 else best
+    if best is None:
+        return hurried
+    missed = max(least_makespan(work, terms), *(each for each in tried if each < best.deadline))
+    for _ in range(_CLOSER if len(best.steps) <= _LARGE else 0):
+        wanted = shown_length((missed + best.deadline) // 2)
+        if best.deadline <= missed * _NEAR or wanted >= best.deadline:
+            break
+        found = look_ahead(work, terms, wanted, sinks)
         if found.slack >= 0:
-            return found
-        ends = {end for end in (*ends, found.finish) if end > wanted}
-    return hurried
+            best = found
+        else:
+            missed = wanted
+    return best
 
 
-def untimed(work: Work, prospect: Prospect) -> list[str]:
+def shown_length(length: Duration) -> Duration:
+    """A duration, rounded up to one that is shown in full."""
+    unit = SECOND if length <= HOUR else MINUTE if length <= DAY else HOUR
+    return -(-length // unit) * unit
+
+
+def least_makespan(work: Work, terms: Terms) -> Duration:
+    """A bound below every makespan: the longest way through the work, and all of it shared among all machines."""
+    if not isinstance(work, Workflow):
+        return 0
+    machines = sum(type.limit for type in terms.machines)
+    fastest = [_fastest(task, terms.machines, terms.estimates) for task in work.tasks]
+    ends: list[Duration] = []
+    for time, parents in zip(fastest, work.parents, strict=True):
+        ends.append(time + max((ends[parent] for parent in parents), default=0))
+    area = max(_areas(work, terms).values(), default=0.0)
+    lag = min((_with_lag(type, terms.estimates).boot.mean for type in terms.machines), default=0)
+    return lag + max(max(ends, default=0), int(area / machines) if machines else 0)
+
+
+def units_in(work: Work) -> int | None:
+    """How many units are placed; None: only a run of the program knows."""
+    return len(link(work).chains) if isinstance(work, Workflow) else None
+
+
+def untimed(work: Work, chains: Iterable[str]) -> list[str]:
     """Names of steps without a run time that follow in a chain on others, or go before them, that have one."""
-    steps = [*work.tasks] if isinstance(work, Workflow) else list(_steps(work.program))
+    steps = [*work.tasks] if isinstance(work, Workflow) else list(steps_of(work.program))
     without = {step.name or step.id for step in steps if step.runtime is None and not step.runtimes}
     found: set[str] = set()
-    for chain in {step.name for step in prospect.steps}:
+    for chain in set(chains):
         names = set(chain.split("+"))
         if names - without:
             found |= names & without
     return sorted(found)
 
 
-def _steps(program: Program) -> Iterator[Step]:
+def steps_of(program: Program) -> Iterator[Step]:
     """Those that do something, also inside of loops and included programs."""
     walk = list(program.steps)
     for step in walk:  # grows while it is walked
@@ -181,7 +235,7 @@ def _steps(program: Program) -> Iterator[Step]:
         if step.action is not None:
             yield step
     for included in program.includes.values():
-        yield from _steps(included)
+        yield from steps_of(included)
 
 
 def latest_ends(
@@ -221,3 +275,16 @@ def _with_lag(type: MachineType, estimates: Learned) -> MachineType:
 def _fastest(task: Task, machines: Sequence[MachineType], estimates: Learned) -> Duration:
     able = [estimates.of(task, type) for type in machines if type.offers(task.requirement)]
     return min(able, default=0)
+
+
+def _areas(work: Workflow, terms: Terms) -> dict[str, float]:
+    """Return the least machine time that all tasks take together, by what they share: slots and each amount."""
+    found: dict[str, float] = defaultdict(float)
+    for task in work.tasks:
+        able = [type for type in terms.machines if type.offers(task.requirement)]
+        times = [terms.estimates.of(task, type) for type in able]
+        found[_SLOTS] += min((time / type.slots for time, type in zip(times, able, strict=True)), default=0.0)
+        for name, count in task.requirement.amounts:
+            have = (dict(type.amounts)[name] for type in able)
+            found[name] += min((time * count / most for time, most in zip(times, have, strict=True)), default=0.0)
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from chain_replay import Run, results_of
+from chain_replay import Run, at_random, results_of
 
 from tradewind.core.chains import Generator, ProgramError, prepare
 from tradewind.model.action import Derived, Function, Json, Limits, Output, Ref, Shell
@@ -250,3 +250,93 @@ def test_names_of_chains_are_fit_for_folders_and_never_clash() -> None:
     long = "a" * 400
     assert len(name(long + "b")) < 200
     assert name(long + "b") != name(long + "c")
+
+
+def item_step(id: str) -> Step:
+    return Step(id, id, Shell(f"{id} {{{{ item }}}}"), outputs={"out": Output(path=f"{id}.txt")})
+
+
+def loop(id: str, over: Json, **fields: object) -> Step:
+    """A loop over a list that runs one step for each item, and collects what that leaves behind."""
+    inside = item_step(f"{id}_step")
+    gives = {"all": f"{{{{ {id}_step.out }}}}"}
+    return Step(id, id, steps=(inside,), gives=gives, loop=Loop(over), **fields)  # type: ignore[arg-type]
+
+
+THREE = (loop("a", [1, 2, 3]), loop("b", "{{ a.all }}"), loop("c", "{{ steps['b']['all'] }}"))
+
+
+def test_a_loop_over_what_another_one_collects_begins_as_items_arrive() -> None:
+    run = Run(Program("p", THREE), {})
+    assert sorted(run.all) == ["a_step[0]", "a_step[1]", "a_step[2]"]
+    run.finish("a_step[1]")
+    assert sorted(run.generator.open) == ["a_step[0]", "a_step[2]", "b_step[1]"]
+    assert run.all["b_step[1]"].calls[0].inputs == {"_1": "/a_step[1]/a_step.txt"}
+    run.finish("b_step[1]")
+    assert sorted(run.generator.open) == ["a_step[0]", "a_step[2]", "c_step[1]"]
+    run.finish("c_step[1]")
+    assert not run.generator.is_done
+    for chain in ("a_step[2]", "a_step[0]", "b_step[0]", "c_step[0]", "b_step[2]"):
+        run.finish(chain)
+    assert sorted(run.generator.open) == ["c_step[2]"]
+    run.finish("c_step[2]")
+    assert run.generator.is_done
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_order_in_which_items_arrive_changes_neither_chains_nor_outputs(seed: int) -> None:
+    outputs = {name: f"{{{{ {name}.all }}}}" for name in "abc"}
+    program = Program("p", (*THREE, step("end", inputs={"x": "{{ c.all }}"})), outputs=outputs)
+    run = Run(program, {}).complete(at_random(seed), reload=True)
+    assert run.generator.is_done
+    assert run.end == Run(program, {}).complete().end
+    assert run.generator.outputs()["c"] == [f"/c_step[{at}]/c_step.txt" for at in range(3)]
+
+
+def test_a_loop_that_waits_for_the_whole_of_another_one_still_does() -> None:
+    for later in (
+        loop("b", "{{ a.all }}", needs=("a",)),
+        loop("b", "{{ a.all[1:] }}"),
+        loop("b", "{{ a.all }}", when="{{ len(a.all) > 0 }}"),
+    ):
+        run = Run(Program("p", (THREE[0], later)), {})
+        run.finish("a_step[0]")
+        assert sorted(run.generator.open) == ["a_step[1]", "a_step[2]"]
+        assert run.complete().generator.is_done
+
+
+def test_a_step_inside_that_looks_at_the_whole_list_waits_for_it() -> None:
+    inside = Step("each", "each", Shell("each {{ item }} {{ len(a.all) }}"), outputs={"out": Output(path="x")})
+    run = Run(Program("p", (THREE[0], Step("b", steps=(inside,), loop=Loop("{{ a.all }}")))), {})
+    run.finish("a_step[0]")
+    run.finish("a_step[2]")
+    assert sorted(run.generator.open) == ["a_step[1]"]
+    run.finish("a_step[1]")
+    assert sorted(run.generator.open) == ["each[0]", "each[1]", "each[2]"]
+    assert run.complete().generator.is_done
+
+
+def test_a_loop_that_is_late_takes_what_has_been_collected_until_then() -> None:
+    run = Run(Program("p", (THREE[0], step("x"), loop("b", "{{ a.all }}", needs=("x",)))), {})
+    run.finish("a_step[2]")
+    assert sorted(run.generator.open) == ["a_step[0]", "a_step[1]", "x"]
+    run.finish("x")
+    assert sorted(run.generator.open) == ["a_step[0]", "a_step[1]", "b_step[2]"]
+    assert run.complete().generator.is_done
+    assert len(run.all) == 7
+
+
+def test_a_loop_over_nothing_ends_the_loops_over_it() -> None:
+    program = Program("p", (loop("a", []), loop("b", "{{ a.all }}")), outputs={"b": "{{ b.all }}"})
+    run = Run(program, {})
+    assert run.generator.outputs() == {"b": []}
+
+
+def test_too_many_items_are_a_fault_also_as_they_arrive() -> None:
+    few = Step("b", steps=(item_step("b_step"),), loop=Loop("{{ a.all }}", most=1))
+    run = Run(Program("p", (THREE[0], few)), {})
+    run.finish("a_step[0]")
+    run.finish("a_step[1]")
+    run.finish("a_step[2]")
+    assert [fault.step for fault in run.generator.faults] == ["b"]
+    assert not run.generator.is_done

@@ -5,11 +5,12 @@ The work is of three sorts, so that an engine that runs nothing can play along: 
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from engine_rig import HERE, Rig, shell
 
-from tradewind.live.port import Broke, Done, Down, Engine, Listener, Order, Up
+from tradewind.live.port import Broke, Done, Down, Engine, Expected, Listener, Order, Up
 from tradewind.model.action import Call, Output, Shell
 from tradewind.model.machine import BootLag, MachineType
 
@@ -104,6 +105,21 @@ class EngineContract:
         rig.engine.release(99)
         rig.engine.kill(1, 1, rig.machine())
         rig.sleep(0.02)
+        assert rig.reports == []
+
+    def test_what_is_expected_and_not_there_is_reported(self, rig: Rig) -> None:
+        machine = rig.machine()
+        order = rig.start(machine, LONG)
+        there = Expected(HERE, is_up=True, attempts=[(order.unit, order.attempt)])
+        found = [*rig.engine.check({machine: there, 77: Expected(HERE, is_up=True)})]
+        rig.sleep(0.1)
+        assert [report for report in (*found, *rig.reports) if not isinstance(report, Done)] == [Down(77, ANY)]
+
+    def test_ends_may_be_confirmed_whether_they_are_known_or_not(self, rig: Rig) -> None:
+        machine = rig.machine()
+        _, done = rig.done(machine, FINE)
+        rig.engine.confirm([done[:3], done[:3], (5, 1, 99)])
+        rig.done(machine, FINE)
         assert rig.reports == []
 
     def test_after_the_close_nothing_is_heard(self, rig: Rig) -> None:

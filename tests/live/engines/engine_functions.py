@@ -67,7 +67,8 @@ def nap(duration: float) -> None:
 
 
 def returned(what: str) -> Any:
-    return {"tuple": (1, 2), "path": Path("a/b"), "set": {1}, "huge": 1 << 70, "keys": {1: 2}, "nothing": None}[what]
+    paths = {"one": Path("a/b"), "more": [Path("a/b"), (Path("/c"),)]}
+    return {"tuple": (1, 2), "path": paths, "set": {1}, "huge": 1 << 70, "keys": {1: 2}, "nothing": None}[what]
 
 
 def environment(name: str) -> str | None:

@@ -133,8 +133,8 @@ def processes_of(run: str) -> list[int]:
     return found
 
 
-def gone(condition: Callable[[], Any], patience: float = 5.0) -> bool:
-    """Whether something becomes false in time."""
+def gone(condition: Callable[[], Any], patience: float = PATIENCE) -> bool:
+    """Whether something becomes false; the patience only ends a test that would hang."""
     ends = time.monotonic() + patience
     while condition():
         if time.monotonic() > ends:

@@ -10,7 +10,8 @@ from engine_rig import Rig, shell
 
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.port import Broke, Done, Order
-from tradewind.model.action import Call, Container, Output, Ref
+from tradewind.live.worker.shells import words_anywhere
+from tradewind.model.action import Call, Container, Output, Ref, Shell
 
 STDOUT = {"text": Output(value="stdout")}
 
@@ -61,7 +62,7 @@ def test_knows_who_it_is(rig: Rig, machine: int) -> None:
 
 def test_a_checkpoint_folder_outlives_the_attempt(rig: Rig, machine: int, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    command = "cat $TRADEWIND_CHECKPOINT_DIR/state; echo more >> $TRADEWIND_CHECKPOINT_DIR/state"
+    command = "cat $TRADEWIND_CHECKPOINT_DIR/state || true; echo more >> $TRADEWIND_CHECKPOINT_DIR/state"
     rig.done(machine, shell(command), checkpoint=str(kept))
     _, done = rig.done(machine, shell(command, outputs=STDOUT), checkpoint=str(kept))
     assert done.results["task"] == {"text": "more"}
@@ -84,14 +85,14 @@ def test_inputs_are_quoted_for_the_shell(rig: Rig, machine: int) -> None:
 
 def test_inputs_are_exported(rig: Rig, machine: int) -> None:
     inputs = {"in-file": "a b", "list": ["x y", "z"], "long": "l" * 200_000}
-    command = 'echo "$INPUT_IN_FILE|$INPUT_LIST|$INPUT_LONG"'
+    command = 'echo "$INPUT_IN_FILE|$INPUT_LIST|${INPUT_LONG-}"'
     _, done = rig.done(machine, shell(command, inputs=inputs, outputs=STDOUT))
     assert done.results["task"]["text"] == "a b|x y\nz|"
 
 
 def test_an_unknown_name_in_a_command_stops_it(rig: Rig, machine: int) -> None:
     _, broke = rig.broke(machine, shell("echo {{ nme }}", inputs={"name": 1}))
-    assert (broke.cause, broke.reason) == ("start", "the command asks for the input 'nme', which is not given")
+    assert (broke.cause, broke.reason) == ("start", "the command uses the input 'nme', which is missing")
 
 
 def test_an_input_that_is_no_json_stops_only_its_order(rig: Rig, machine: int) -> None:
@@ -112,6 +113,14 @@ def test_what_nobody_thought_of_breaks_one_attempt(rig: Rig, machine: int) -> No
     assert (broke.unit, broke.cause) == (900_003, "error")
     assert "embedded null byte" in broke.reason
     rig.done(machine, shell("true"))
+
+
+@pytest.mark.parametrize("names_shell", [False, True])
+def test_other_users_do_not_see_a_command_among_the_processes(rig: Rig, machine: int, *, names_shell: bool) -> None:
+    action = Shell("x={{ key }}; tr '\\0' ' ' < /proc/$$/cmdline; true", shell="/bin/sh -e" if names_shell else "")
+    _, done = rig.done(machine, Call("task", action, inputs={"key": "s3cr3t"}, outputs=STDOUT))
+    assert done.results["task"]["text"].split()[-1] == "command.sh"
+    assert "s3cr3t" not in done.results["task"]["text"]
 
 
 def test_a_very_long_command_runs(rig: Rig, machine: int) -> None:
@@ -287,7 +296,8 @@ def test_a_container_gets_its_folder_and_variables(tmp_path: Path, monkeypatch: 
         other.close()
     words = done.results["task"]["text"].splitlines()
     assert words[:2] == ["run", "--rm"]
-    assert words[-5:] == ["--entrypoint", "/bin/sh", "alpine", "-c", "echo 'a b'"]
+    shell, *rest = words_anywhere("echo 'a b'", file="command.sh")
+    assert words[-7:] == ["--entrypoint", shell, "alpine", *rest]
     assert words[words.index("--workdir") + 1] == str(folder)
     assert words[words.index("--volume") + 1] == f"{folder}:{folder}"
     assert "INPUT_X" in words

@@ -3,8 +3,10 @@
 import asyncio
 from pathlib import Path
 
+from engine_agents import Attended
 from engine_contract import EngineContract
 
+from tradewind.live.engines.agents import Agents
 from tradewind.live.engines.fake import FakeEngine, ends_well
 from tradewind.live.engines.local import LocalEngine
 from tradewind.live.port import Broke, Done, Engine, Listener, Order
@@ -14,6 +16,18 @@ from tradewind.model.action import Shell
 class TestLocal(EngineContract):
     def make(self, listener: Listener, root: Path) -> Engine:
         return LocalEngine(listener, root, grace=0.5)
+
+
+class TestLasting(EngineContract):
+    def make(self, listener: Listener, root: Path) -> Engine:
+        return LocalEngine(listener, root, grace=0.5, agents=Agents(root / "agents", "store"))
+
+
+class TestPull(EngineContract):
+    boots = False
+
+    def make(self, listener: Listener, root: Path) -> Engine:
+        return Attended(listener, root)
 
 
 class TestFake(EngineContract):

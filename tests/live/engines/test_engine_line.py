@@ -32,7 +32,7 @@ class Waiter:
 
 
 def waiter(unit: int, most: int = 2) -> Waiter:
-    return Waiter(PackedOrder("run", unit, 1, "folder", "", 1, None, most, []))
+    return Waiter(PackedOrder("run", unit, 1, "folder", "", 1, None, most, {}, []))
 
 
 def line_of(*waiters: Waiter) -> Line[Waiter]:
@@ -60,11 +60,27 @@ def test_a_line_that_does_not_move_is_given_back(rig: Rig, machine: int) -> None
 
 
 def test_an_order_in_line_can_be_killed(rig: Rig, machine: int) -> None:
-    first = rig.start(machine, shell("sleep 0.01"))
+    first = rig.start(machine, shell("sleep 0.2"))
     second = rig.start(machine, shell("true"), most=1)
     third = rig.start(machine, shell("true"), most=1)
     rig.engine.kill(second.unit, 1, machine)
     assert [rig.expect(Done).unit, rig.expect(Done).unit] == [first.unit, third.unit]
+
+
+def test_an_order_does_not_overtake_those_in_line_when_one_has_just_ended() -> None:
+    begun: list[int] = []
+    line = Line[Attempt]()
+    worker = SimpleNamespace(name="w", _line=line, _running={}, _begin=lambda attempt: begun.append(attempt.order.unit))
+
+    def arrives(unit: int) -> None:
+        order = PackedOrder("run", unit, 1, "folder", "", 1, None, 1, {}, [])
+        Worker._obey(cast("Worker", worker), ("run", tuple(order)))
+
+    worker._running[0, 1] = None
+    arrives(1)
+    del worker._running[0, 1]
+    arrives(2)
+    assert (begun, [unit for unit, _ in sorted(line.attempts())]) == ([], [1, 2])
 
 
 def test_a_long_line_is_worked_off_in_order(rig: Rig, machine: int) -> None:
@@ -84,8 +100,8 @@ def test_who_is_released_with_a_line_leaves_nothing(rig: Rig) -> None:
 
 def test_what_is_prepared_for_nothing_leaves_no_folder(tmp_path: Path) -> None:
     call = PackedCall("task", "shell", "true", "", {}, {"made": ("made/here", False, "", False)}, {}, None, None)
-    order = PackedOrder("run", 1, 1, str(tmp_path / "run" / "1.1"), "", 1, None, 2, [call])
-    worker = cast("Worker", SimpleNamespace(name="w", folders=Folders()))
+    order = PackedOrder("run", 1, 1, str(tmp_path / "run" / "1.1"), "", 1, None, 2, {}, [call])
+    worker = cast("Worker", SimpleNamespace(name="w", folders=Folders(), settings=SimpleNamespace(homes=[])))
     attempt = Attempt(worker, order)
     attempt.prepare()
     assert sorted(each.name for each in Path(order.folder).iterdir()) == ["command.sh", "made"]

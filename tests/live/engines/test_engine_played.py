@@ -102,6 +102,8 @@ def test_other_machines_are_left_alone(tmp_path: Path) -> None:
         ("c.csv", "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n60,remove,a\n60,remove,b\n"),
         ("d.jsonl", '{"name": "x", "gap_seconds": 60, "rle": [[3, 1], [1, 5]]}\n'),
         ("e.csv", "server,t_s,free_cores\n0,0,6\n0,60,2\n"),
+        ("f.json", '{"metadata": {"gap_seconds": 30}, "data": [3, 3, 1, 1]}'),
+        ("g.json.gz", '{"metadata": {"gap_seconds": 30, "start": 0}, "data": [3, 3, 1], "prices": [1, 1, 1]}'),
     ],
 )
 def test_traces_of_spot_machines_are_read(name: str, text: str, tmp_path: Path) -> None:
@@ -135,8 +137,17 @@ def test_what_is_no_trace_is_refused(text: str, reason: str, tmp_path: Path) -> 
         leases_of([spot(written(tmp_path / "trace.csv", text))])
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"data": [1]}', '{"metadata": {"gap_seconds": 0}, "data": [1]}', '{"metadata": {"gap_seconds": 9}}'],
+)
+def test_json_that_is_no_trace_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TradewindError, match=r"trace\.json: .* spot trace"):
+        leases_of([spot(written(tmp_path / "trace.json", text))])
+
+
 def test_a_trace_without_sizes_is_not_for_harvest_machines(tmp_path: Path) -> None:
-    with pytest.raises(TradewindError, match="says nothing of the size"):
+    with pytest.raises(TradewindError, match="has no machine sizes"):
         leases_of([harvest(written(tmp_path / "trace.csv", "t_s,machines\n0,3\n"))])
 
 

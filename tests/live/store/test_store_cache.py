@@ -60,6 +60,13 @@ def test_pruning_forgets_what_nobody_used_since(store: Store) -> None:
     assert store.cached() == []
 
 
+def test_notes_are_found_by_name(store: Store) -> None:
+    assert store.note("a/b") is None
+    store.save(Changes(notes={"a/b": {"x": [1, None]}, "c": "text"}))
+    store.save(Changes(notes={"c": "other"}))
+    assert (store.note("a/b"), store.note("c")) == ({"x": [1, None]}, "other")
+
+
 def test_digests_are_kept_by_path(store: Store) -> None:
     assert store.digest("/a b") is None
     store.save(Changes(digests=[DigestRow("/a b", 5, 1 << 60, "x"), DigestRow("/c", 1, 2, "y")]))

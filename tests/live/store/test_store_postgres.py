@@ -39,6 +39,25 @@ def test_a_save_waits_for_a_server_that_restarts() -> None:
     store.close()
 
 
+def test_an_outage_is_told_when_it_begins_and_when_it_is_over() -> None:
+    server = running_server()
+    store, session = a_store(new_database())
+    said: list[tuple[str, bool]] = []
+    store.watch(lambda words: said.append((words, bool(store.trouble))))
+    store.save(crash_batch(0))
+    assert said == []
+    server.stop()
+    restart = Timer(0.5, server.start)
+    restart.start()
+    store.save(crash_batch(1))
+    restart.join()
+    assert [is_away for _, is_away in said] == [True, False]
+    assert "cannot be reached" in said[0][0]
+    assert "can be reached again, after" in said[1][0]
+    assert session.trouble == ""
+    store.close()
+
+
 def test_a_server_away_for_too_long_is_told_and_nothing_is_lost() -> None:
     server = running_server()
     where = new_database()

@@ -13,6 +13,7 @@ from tradewind.core.work import declared_time
 from tradewind.model.command import Acquire, Charged, Ended, Predicted, Release, Start
 from tradewind.model.event import Extended, Finished, MachineLost, MachineReady, Redated, Submitted
 from tradewind.model.machine import Billing, BootLag, MachineType
+from tradewind.model.requirement import Requirement, amounts
 from tradewind.model.scenario import Estimates, Faults, Noise, Scenario, Submission
 from tradewind.model.tenant import Tenant
 from tradewind.model.units import HOUR, MINUTE, UNIT, Duration
@@ -23,6 +24,7 @@ from tradewind.sim.driver import Simulation
 LAG = 6 * MINUTE
 SMALL = MachineType("small", 1 * UNIT, Billing(HOUR), BootLag(LAG))
 BIG = MachineType("big", 4 * UNIT, Billing(HOUR), BootLag(LAG))
+TWO_CPUS = Requirement(amounts=amounts(cpus=2))
 POLICIES = ("scs", "scs+", "greedy", "gain")
 
 
@@ -258,3 +260,26 @@ def test_a_run_whose_deadline_changes_is_planned_again(policy: str) -> None:
     assert 1 in rented(records)
     assert again[-1].slack is not None
     assert again[-1].slack < 0
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "demand", "capability"])
+def test_what_tasks_share_besides_slots_is_counted(policy: str) -> None:
+    """Eight tasks of two cpus run at once on a machine of sixteen, although it has sixteen slots."""
+    big = MachineType("big", UNIT, boot=BootLag(MINUTE), limit=10, slots=16, amounts=amounts(cpus=16))
+    tasks = tuple(Task(f"t{i}", "t", runtime=45 * MINUTE, requirement=TWO_CPUS) for i in range(40))
+    flat = Workflow("flat", tasks, ((),) * 40, deadline=50 * MINUTE)
+    records = simulated(policy, (0, flat), types=(big,))
+    assert ends(records) == [46.0]
+    assert rented(records) == [0] * 5
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_cheapest_type_is_where_a_task_pays_least_for_its_share_of_a_machine(policy: str) -> None:
+    """A slot of the wide type is cheaper, but tasks that need much memory leave most of its slots empty."""
+    wide = MachineType("wide", 16 * UNIT, boot=BootLag(MINUTE), slots=16, amounts=amounts(cpus=16, memory=32))
+    tall = MachineType("tall", 8 * UNIT, boot=BootLag(MINUTE), slots=4, amounts=amounts(cpus=4, memory=64))
+    hungry = Requirement(amounts=amounts(cpus=1, memory=16))
+    tasks = tuple(Task(f"t{i}", "t", runtime=10 * MINUTE, requirement=hungry) for i in range(4))
+    records = simulated(policy, (0, Workflow("flat", tasks, ((),) * 4, deadline=15 * MINUTE)), types=(wide, tall))
+    assert ends(records) == [11.0]
+    assert rented(records) == [1]

@@ -14,9 +14,10 @@ from tradewind.policies.deadline.row import BLOCK, SHORT, Row
 from tradewind.policies.deadline.shape import Shape
 from tradewind.policies.deadline.track import Track
 from tradewind.policies.deadline.trial import NEW, Option, Trial
-from tradewind.policies.deadline.whatif import first_cheapest
+from tradewind.policies.deadline.whatif import Asked, first_cheapest
 
 PRICES = (1.0, 4.0)
+SLOT = (1,)
 PAIR = Shape(((30 * MINUTE, 10 * MINUTE), (60 * MINUTE, 16 * MINUTE)), ((), (0,)))
 
 
@@ -51,15 +52,12 @@ def test_a_track_without_gap_and_with_a_late_tail_has_no_room(
 ) -> None:
     found = track(held=held, slots=slots)
     for unit, (at, takes) in enumerate(asked):
-        begin, lane = found.fit(at, takes) if held else found.fit_before(at, takes)
-        found.reserve(lane, begin, takes, unit)
-    fits = found.fit(ready, time)[0] if held else found.fit_before(ready, time)[0]
+        begin = found.fit(at, takes, SLOT) if held else found.fit_before(at, takes, SLOT)
+        found.reserve(begin, takes, unit, SLOT)
+    fits = found.fit(ready, time, SLOT) if held else found.fit_before(ready, time, SLOT)
     latest = due - time
     is_passed_over = found.tail > latest and found.gap + (0 if held else max(0, found.opens - ready)) < time
     assert not (is_passed_over and fits <= latest)
-    if slots == 1 and found.tail > latest:
-        begin = max(ready, found.opens) if held else ready
-        assert not (found.is_taken(begin, time, latest) and fits <= latest)
 
 
 @given(
@@ -82,29 +80,32 @@ def test_the_search_finds_what_looking_at_every_track_finds(
 ) -> None:
     tracks = [track() for _ in range(others)]
     for each in tracks:
-        each.reserve(0, 6, 100, 0)
+        each.reserve(6, 100, 0, SLOT)
     for asked, held, slots in boards:
         tracks.append(track(held=held, slots=slots))
         for unit, (at, takes) in enumerate(asked):
-            begin, lane = tracks[-1].fit(at, takes) if held else tracks[-1].fit_before(at, takes)
-            tracks[-1].reserve(lane, begin, takes, unit)
+            begin = tracks[-1].fit(at, takes, SLOT) if held else tracks[-1].fit_before(at, takes, SLOT)
+            tracks[-1].reserve(begin, takes, unit, SLOT)
     new, plain = 8, 2.0
     options = []
     for place, each in enumerate(tracks):
-        begin, lane = each.fit(ready, time) if each.machine else each.fit_before(max(ready, new), time)
+        begin = each.fit(ready, time, SLOT) if each.machine else each.fit_before(max(ready, new), time, SLOT)
         score = plain + whole * each.more_periods(begin, begin + time)
         if begin <= latest and score < limit:
-            options.append((score, place, lane, begin))
+            options.append((score, place, begin))
     row = Row(tracks[:others], new)
-    for place, each in enumerate(tracks[others:], others):
-        row = row.written(place, each)
+    list(row.roomy(time, latest))
+    for each in tracks[others:]:
+        row.add(each)
     for tried in (row, Row(tracks, new)):
-        assert first_cheapest(tried, ready, new, time, latest, plain, whole, limit) == min(options, default=None)
+        assert first_cheapest(tried, Asked(ready, time, latest, SLOT), new, plain, whole, limit) == min(
+            options, default=None
+        )
 
 
 def test_what_is_known_of_a_step_holds_for_earlier_dues_as_long_as_it_is_in_time() -> None:
-    begun = Trial([Row([], 0), Row([], 0)])
-    step = begun.learn((0, 1), 100, Option(1.0, 1, NEW, 0, begin=50, end=70))
+    begun = Trial()
+    step = begun.learn((0, 1), 100, Option(1.0, 1, NEW, begin=50, end=70))
     assert begun.known((0, 1), 80) is step
     assert begun.known((1,), 70) is step
     assert begun.known((0,), 80) is None, "it was chosen on another type"
@@ -121,26 +122,51 @@ def places(row: Row, time: int, latest: int) -> list[int]:
 def test_of_very_many_tracks_blocks_without_room_are_passed_over_until_something_is_written() -> None:
     tracks = [track() for _ in range(40 * BLOCK + 1)]
     for each in tracks[: 30 * BLOCK]:
-        each.reserve(0, 6, 100, 1)
+        each.reserve(6, 100, 1, SLOT)
     row = Row(tracks, 8)
     free = list(range(30 * BLOCK, 40 * BLOCK + 1))
     assert places(row, 10, 50) == free
     assert places(row, 10, 106) == list(range(len(tracks)))
-    gappy = tracks[BLOCK].copy()
-    gappy.reserve(0, 120, 10, 2)  # and so a gap of 14 before it
-    assert places(row.written(BLOCK, gappy), 14, 50) == [*range(BLOCK, 2 * BLOCK), *free]
-    longer = row
+    tried = tracks[BLOCK].reserve(120, 10, 2, SLOT)  # and so a gap of 14 before it
+    row.changed(BLOCK)
+    assert places(row, 14, 50) == [*range(BLOCK, 2 * BLOCK), *free]
+    tracks[BLOCK].undo(tried)
+    row.changed(BLOCK)
+    assert places(row, 14, 50) == free
     for _ in range(BLOCK):
-        longer = longer.written(len(longer.tracks), track(held=False))
-    assert places(longer, 10, 50) == [*free, *range(len(tracks), len(tracks) + BLOCK)]
-    assert places(row, 14, 50) == free, "what is tried out is written on copies"
+        row.add(track(held=False))
+    assert places(row, 10, 50) == [*free, *range(len(tracks), len(tracks) + BLOCK)]
+    for _ in range(BLOCK):
+        row.remove_last()
+    assert places(row, 10, 50) == free
+
+
+def state(each: Track) -> tuple[object, ...]:
+    scalars = (each.opens, each.acquire, each.paid_until, each.last, each.tail, each.gap)
+    fits = [each.fit(at, time, SLOT) for at in range(0, 100, 3) for time in (0, 1, 4, 15)]
+    return *scalars, list(each.reserved), fits
+
+
+@given(reservations, reservations, st.booleans(), st.integers(1, 3))
+def test_what_is_tried_out_on_a_track_can_be_undone(
+    there: list[tuple[int, int]], tried: list[tuple[int, int]], held: bool, slots: int
+) -> None:
+    found = track(held=held, slots=slots)
+    states, undone = [], []
+    for unit, (at, takes) in enumerate((*there, *tried)):
+        states.append(state(found))
+        begin = found.fit(at, takes, SLOT) if held else found.fit_before(at, takes, SLOT)
+        undone.append(found.reserve(begin, takes, unit, SLOT))
+    while len(undone) > len(there):
+        found.undo(undone.pop())
+        assert state(found) == states.pop()
 
 
 def test_of_a_thousand_machines_the_oldest_that_is_in_time_is_taken() -> None:
     tracks = [track() for _ in range(1000)]
     for age, each in enumerate(tracks):
-        each.reserve(0, 6, 1000 - age, 1)  # the younger, the sooner free
-    assert first_cheapest(Row(tracks, 8), 0, 8, 10, 500, 2.0, 0.0, inf) == (2.0, 506, 0, 500)
+        each.reserve(6, 1000 - age, 1, SLOT)  # the younger, the sooner free
+    assert first_cheapest(Row(tracks, 8), Asked(0, 10, 500, SLOT), 8, 2.0, 0.0, inf) == (2.0, 506, 500)
 
 
 def test_load_is_what_came_of_late_and_the_later_the_more_comes() -> None:

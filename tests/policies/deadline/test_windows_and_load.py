@@ -76,7 +76,7 @@ def test_a_ratio_above_one_cannot_be_in_time() -> None:
 
 def wanted(number: int, kind: int, begin: int, due: int, *times: int) -> Wanted:
     unit: Any = SimpleNamespace(id=number)
-    return Wanted(unit, kind, begin, due, times[kind], times, None)
+    return Wanted(unit, kind, begin, due, times[kind], times, None, (1.0,) * len(times))
 
 
 def loads_of(queues: list[list[Wanted]]) -> list[LoadVector]:

@@ -133,7 +133,7 @@ def test_without_a_target_partitions_get_equal_parts_and_keep_them() -> None:
     for make in BALANCERS.values():
         assert make(10 * SECOND).share(job, APart(reports=0), 0) == 250_000
         assert make(10 * SECOND).share(job, APart(left=77), 0) == 77
-        assert make(10 * SECOND).wanted(job, APart(), 0) == 0
+        assert make(10 * SECOND).wanted(job, APart(), 1_000, 0) == 0
 
 
 def test_static_shares_are_by_weight_and_add_up() -> None:
@@ -164,11 +164,26 @@ def test_reports_come_sooner_while_the_speed_moves() -> None:
 
 def test_as_many_partitions_as_end_the_job_in_time() -> None:
     job = job_of(100)  # 10,000 s for one; 1,860 s are aimed at
-    assert partitioning.ours(job, 0) == 5
-    assert partitioning.ours(replace(job, queued=5), 0) == 0
-    assert partitioning.ours(replace(job, maximum=4), 0) == 3
-    assert partitioning.ours(AJob(live=1), 0) == 0, "nothing is known"
-    assert partitioning.ours(replace(job, target=None), 0) == 0
+    assert partitioning.ours(job, 10**6, 0) == 5
+    assert partitioning.ours(replace(job, queued=5), 10**6, 0) == 0
+    assert partitioning.ours(replace(job, maximum=4), 10**6, 0) == 3
+    assert partitioning.ours(AJob(live=1), 10**6, 0) == 0, "nothing is known"
+    assert partitioning.ours(replace(job, target=None), 10**6, 0) == 0
+
+
+def test_no_more_partitions_wait_than_there_can_be_slots() -> None:
+    job = job_of(100)
+    assert partitioning.ours(job, 1, 0) == 1
+    assert partitioning.ours(replace(job, queued=1), 1, 0) == 0
+    assert partitioning.ours(replace(job, queued=1), 3, 0) == 2
+    assert partitioning.ours(job, 0, 0) == 0
+
+
+def test_partitions_without_a_slot_share_nothing() -> None:
+    job = job_of(100, computed=940_000, unassigned=60_000)
+    assert Ruper().share(replace(job, queued=1_000), part(100), 0) == Ruper().share(job, part(100), 0) == 2 * 100 * 100
+    fresh = replace(job, live=2)
+    assert Ruper().share(replace(fresh, queued=9), APart(reports=0), 0) == Ruper().share(fresh, APart(reports=0), 0)
 
 
 @given(
@@ -179,7 +194,7 @@ def test_as_many_partitions_as_end_the_job_in_time() -> None:
 def test_the_rule_asks_for_the_fewest_that_are_enough(speeds: list[int], computed: int, now: int) -> None:
     job = job_of(*speeds, computed=computed, maximum=10**6, unassigned=1)
     job = replace(job, paced=job.speeds * now * 1_000)
-    more = partitioning.ours(job, now * SECOND)
+    more = partitioning.ours(job, 10**6, now * SECOND)
     left = max(100.0, 2_000 * partitioning.AIM - now)
     work = 1_000_000 - computed
     mean = job.speeds // job.measured / SPEED
@@ -202,7 +217,7 @@ def test_the_original_asks_only_with_the_newest_partition_and_never_divides_by_n
     assert partitioning.original(job, part(100, number=0), 0) == 0
     assert partitioning.original(job, part(100, number=1, reports=2), 0) == 0
     assert partitioning.original(job, newest, 2_000 * SECOND) == 18
-    assert partitioning.ours(job, 2_000 * SECOND) == 18
+    assert partitioning.ours(job, 10**6, 2_000 * SECOND) == 18
 
 
 # How many slots

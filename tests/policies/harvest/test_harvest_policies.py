@@ -101,7 +101,7 @@ def test_the_oracle_is_never_preempted() -> None:
 
 def test_the_oracle_wants_a_simulation() -> None:
     placer = build("oracle").placer
-    with pytest.raises(TradewindError, match="simulated machines only"):
+    with pytest.raises(TradewindError, match="only works in a simulation"):
         list(placer.place(None))  # type: ignore[arg-type]
 
 
@@ -206,7 +206,7 @@ def test_they_are_all_there() -> None:
     [
         ({"machines": 0}, "machines must be at least 1"),
         ({"kill": "random"}, "newest"),
-        ({"epoch": "0s"}, "epoch must be above zero"),
+        ({"epoch": "0s"}, "epoch must be greater than zero"),
         ({"form": "second"}, "several"),
     ],
 )

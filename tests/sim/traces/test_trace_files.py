@@ -31,8 +31,8 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
         ("server,t_s,free_cores\n1,x,3\n", ":2: t_s is 'x', not a number"),
         ("server,t_s,free_cores\n1,0,-3\n", ":2: free_cores is -3"),
         ("server,t_s,free_cores\n1,5,3\n1,4,3\n", ":3: server 1 goes back in time"),
-        ("server,t_s,free_cores\n1,5\n", ":2: the row has another number of cells"),
-        ("server,t_s,free_cores\n", "holds no servers"),
+        ("server,t_s,free_cores\n1,5\n", ":2: the row has a different number of cells"),
+        ("server,t_s,free_cores\n", "contains no servers"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, text: str, message: str) -> None:
@@ -104,7 +104,7 @@ def test_the_command_compares_with_what_is_published(tmp_path: Path) -> None:
     [
         (["spots", "--stats"], "use harvest"),
         (["harvest", "--stats", "-c", "C9"], "no cluster is named"),
-        (["harvest"], "say what to do"),
+        (["harvest"], "choose --stats"),
         (["harvest", "-o", "x.csv"], "single --cluster"),
     ],
 )

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tradewind.core.chains.link import most_patient, summed
-from tradewind.model.action import Call
+from tradewind.model.action import Action, Call, Divisible
+from tradewind.model.elastic import Elastic
 from tradewind.model.program import NO_RETRIES, Retries, Step
 from tradewind.model.requirement import ANYTHING, Requirement
-from tradewind.model.units import Duration
+from tradewind.model.units import SECOND, Duration
 from tradewind.model.workflow import NO_RUNTIMES, File, Retry, Task
 
 _LONGEST_NAME = 150
 _MOST_RETRIES = 1_000
+_REPORT = 10 * SECOND
+"""Shares report no more often than this, unless they have to be done soon."""
 _ITEM = re.compile(r"\[([0-9.]+)\]")
 
 
@@ -87,6 +90,23 @@ def task_of(chain: Chain, inputs: tuple[File, ...] = ()) -> Task:
         runtimes=chain.runtimes,
         inputs=inputs,
         retry=_retry_of(chain.retries, chain.total),
+        elastic=_elastic(chain.calls[0].action) if chain.calls else None,
+    )
+
+
+def _elastic(action: Action) -> Elastic | None:
+    """How the iterations of a divisible step are shared out; None: it is none."""
+    if not isinstance(action, Divisible):
+        return None
+    report = _REPORT if action.within is None else min(_REPORT, max(SECOND // 5, action.within // 100))
+    return Elastic(
+        iterations=action.iterations,
+        initial=action.initial or 0,
+        maximum=action.maximum,
+        within=action.within,
+        balancer=action.balancer,
+        report=report,
+        reduces=True,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tradewind.core.chains.plan import Body, Part
 from tradewind.model.action import Json
-from tradewind.model.expression import ExpressionError, MissingError, Outputs
+from tradewind.model.expression import Allowance, ExpressionError, MissingError, Outputs, fill
 from tradewind.model.program import Loop
 from tradewind.model.scope import INDEX, ROUND, STEPS
 
@@ -156,6 +156,10 @@ class Frame:
             return len(self.path) - 1
         return self.given if name == loop.variable else ABSENT
 
+    def fill(self, value: Json) -> Json:
+        """A value with its templates filled in, at the expense of the run."""
+        return fill(value, self.lookup, self.within.allowance)
+
     def lookup(self, name: str) -> Json:
         """What a name stands for here."""
         frame: Frame | None = self
@@ -210,7 +214,7 @@ class Steps(Mapping[str, Json]):
 class Unfolded:
     """A step with a body: its frames that are on their way, and what those that have ended gave."""
 
-    __slots__ = ("_fed", "_first", "at", "body", "count", "gave", "left", "loop", "outer")
+    __slots__ = ("_fed", "_first", "allowance", "at", "body", "count", "gave", "left", "loop", "outer")
 
     def __init__(self, body: Body, outer: Frame | None = None, at: int = 0) -> None:
         self.body = body
@@ -218,6 +222,8 @@ class Unfolded:
         """The frame that the step is in, and where; None: it is the program itself."""
         self.at = at
         self.loop: Loop | None = None if outer is None else outer.part(at).step.loop
+        self.allowance: Allowance = Allowance() if outer is None else outer.within.allowance
+        """What the whole run may still spend on expressions."""
         self.gave: dict[Path, Outputs] = {}
         self.count = 0
         """How many items there were so far."""
@@ -232,8 +238,8 @@ class Unfolded:
         frame = Frame(self, given, place)
         self.left += 1
         if isinstance(place, int):
-            self._first += [None] * (place - len(self._first))
-            self._first.append(frame)
+            self._first += [None] * (place + 1 - len(self._first))
+            self._first[place] = frame
         else:
             self._fed[place] = frame
         return frame

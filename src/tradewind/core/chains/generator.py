@@ -40,10 +40,10 @@ from tradewind.core.chains.frame import (
     opened,
     wait_outside,
 )
-from tradewind.core.chains.plan import Body, Part, prepare
+from tradewind.core.chains.plan import Body, Part, place_of, prepare
 from tradewind.core.chains.render import LaterError, call_of, pending_outputs
 from tradewind.model.action import Call, Json
-from tradewind.model.expression import ExpressionError, MissingError, Outputs, fill, kind_of
+from tradewind.model.expression import ExpressionError, MissingError, Outputs, kind_of
 from tradewind.model.parameters import ParameterError, bind
 from tradewind.model.program import Program
 
@@ -60,6 +60,8 @@ class Generator:
         self._ready: deque[tuple[Frame, int]] = deque()
         self._made: list[Chain] = []
         self._outputs: Outputs | None = None
+        self.counted: dict[str, int] = {}
+        """How many items loops had that have begun, by where they stand in the program."""
 
     # What is asked of it
 
@@ -79,6 +81,11 @@ class Generator:
             else:
                 self._take(frame, at, results.get(frame.call_id(at), {}))
         return self._unfold()
+
+    @property
+    def plan(self) -> Body:
+        """The program, made ready to be unfolded."""
+        return self._root.body
 
     @property
     def open(self) -> Collection[str]:
@@ -124,6 +131,8 @@ class Generator:
         """Begin whatever can begin."""
         while self._ready:
             frame, at = self._ready.popleft()
+            if frame.states[at] != WAITING:
+                continue  # it has begun with what its source had collected, and now that one has ended
             try:
                 self._begin(frame, at)
             except MissingError:
@@ -188,15 +197,36 @@ class Generator:
         step = part.step
         unfolded = Unfolded(body, frame, part.at)
         if step.include:
-            given = {name: fill(value, frame.lookup) for name, value in part.inputs.items()}
+            given = {name: frame.fill(value) for name, value in part.inputs.items()}
             items: Iterable[tuple[Place, Json]] = [((), {"params": bind(body.program, given)})]
+        elif self._is_fed(frame, part):
+            items = self._drawn(part, frame.progress.unfolded[part.source].gave.items(), unfolded)
         elif step.loop is not None:
-            items = self._items(part, fill(step.loop.over, frame.lookup), (), unfolded)
+            items = self._items(part, frame.fill(step.loop.over), (), unfolded)
+            self.counted[place_of(frame.body, part)] = unfolded.count
         else:
             items = [((), {})]
         frame.mark(part.at, UNFOLDED)
         frame.progress.unfolded[part.at] = unfolded
         self._enter_all(frame, part, body, items)
+        for child in part.feeds:
+            self._begin_early(frame, child)
+
+    def _begin_early(self, frame: Frame, at: int) -> None:
+        """Let a loop begin that waits for nothing but its source, once that one is on its way."""
+        if frame.waits[at] == 1 and frame.states[at] == WAITING and self._is_fed(frame, frame.part(at)):
+            self._ready.append((frame, at))
+
+    @staticmethod
+    def _is_fed(frame: Frame, part: Part) -> bool:
+        """Whether a loop takes the items of another one that is on its way."""
+        return part.source >= 0 and frame.states[part.source] == UNFOLDED
+
+    def _drawn(self, part: Part, gave: Iterable[tuple[Path, Outputs]], unfolded: Unfolded) -> list[tuple[Place, Json]]:
+        """Items that a loop takes from what its source has collected so far; each keeps its position."""
+        items: list[tuple[Place, Json]] = [(path[0], outputs[part.collected]) for path, outputs in gave]
+        self._items(part, [value for _, value in items], (), unfolded)  # counts them
+        return items
 
     def _items(self, part: Part, values: Json, after: Path, unfolded: Unfolded) -> Iterable[tuple[Place, Json]]:
         """The items of a loop and where they are; `after` is the item that fed them."""
@@ -213,7 +243,7 @@ class Generator:
         unfolded = frame.progress.unfolded[part.at]
         for place, given in items:
             self._enter(unfolded.enter(given, place))
-        if not unfolded.left:
+        if not unfolded.left and not self._is_fed(frame, part):
             gave = unfolded.collected(body.gives) if part.step.loop is not None else unfolded.gave[()]
             del frame.progress.unfolded[part.at]
             self._end(frame, part.at, DONE, gave)
@@ -252,8 +282,13 @@ class Generator:
     def _release(self, frame: Frame, at: int) -> None:
         waits = frame.progress.waits
         waits[at] -= 1
+        part = frame.part(at)
         if waits[at] == 0 and frame.states[at] == WAITING:
             self._ready.append((frame, at))
+        elif waits[at] == 0 and part.source >= 0 and part.body is not None and frame.states[at] == UNFOLDED:
+            self._enter_all(frame, part, part.body, ())  # its source has ended: no more will come
+        elif part.source >= 0:
+            self._begin_early(frame, at)
 
     def _close(self, frame: Frame) -> None:
         """A frame has ended: note what it gives, and go on outside."""
@@ -274,14 +309,27 @@ class Generator:
             return
         unfolded.gave[frame.path] = gave
         unfolded.leave(frame)
+        self._pass_on(outer, part, frame.path, gave)
         self._enter_all(outer, part, body, fed)
+
+    def _pass_on(self, frame: Frame, part: Part, path: Path, gave: Outputs) -> None:
+        """Give what an item of a loop left behind to the loops that go over it."""
+        for child in part.feeds:
+            taker = frame.part(child)
+            if frame.states[child] == UNFOLDED and taker.body is not None:
+                try:
+                    items = self._drawn(taker, [(path, gave)], frame.progress.unfolded[child])
+                except ExpressionError as error:
+                    self._break(frame, child, str(error))
+                else:
+                    self._enter_all(frame, taker, taker.body, items)
 
     def _fed(self, frame: Frame, part: Part, unfolded: Unfolded) -> Iterable[tuple[Place, Json]]:
         """The items that a loop feeds to itself after one of its items."""
         if part.step.loop is None or not part.step.loop.feed:
             return []
         try:
-            values = fill(part.step.loop.feed, frame.lookup)
+            values = frame.fill(part.step.loop.feed)
         except MissingError:
             return []
         values = [] if values is None else values if isinstance(values, list) else [values]
@@ -303,7 +351,7 @@ def _pattern(frame: Frame, members: Sequence[int]) -> Chain:
 
 def _wanted(frame: Frame, part: Part) -> bool:
     when = part.step.when
-    return bool(when if isinstance(when, bool) else fill(when, frame.lookup))
+    return bool(when if isinstance(when, bool) else frame.fill(when))
 
 
 def _call_or_skip(frame: Frame, part: Part, pending: Mapping[str, Json]) -> Call | None:
@@ -319,7 +367,9 @@ def _given(frame: Frame) -> Outputs:
     gave = Outputs()
     for name, value in frame.body.gives.items():
         try:
-            gave[name] = fill(value, frame.lookup)
+            found = frame.fill(value)
+            frame.within.allowance.pass_on(found)
+            gave[name] = found
         except MissingError:
             continue
         except ExpressionError as error:

@@ -34,7 +34,9 @@ def link(workflow: Workflow) -> Linked:
     tasks = workflow.tasks
 
     def fit(one: int, other: int) -> bool:
-        return tasks[one].requirement == tasks[other].requirement
+        one_task, other_task = tasks[one], tasks[other]
+        is_whole = one_task.elastic is None and other_task.elastic is None
+        return is_whole and one_task.requirement == other_task.requirement
 
     following = followers(workflow.parents, fit)
     begins = [True] * len(tasks)

@@ -3,6 +3,7 @@
 All of this is worked out once for each program, so that a finished chain costs no more than what it enables.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -12,7 +13,7 @@ from tradewind.core.chains.order import followers
 from tradewind.model.action import Action, Container, Divisible, Json, Output, Shell
 from tradewind.model.expression import OPEN, Expression, references, template
 from tradewind.model.program import Program, Step
-from tradewind.model.scope import OUTPUTS, bare, loop_names, names_before, names_in, names_to_start, unfolded
+from tradewind.model.scope import OUTPUTS, bare, loop_names, marked, names_before, names_in, names_to_start, unfolded
 
 
 class ProgramError(ValueError):
@@ -33,6 +34,12 @@ class Part:
     """Who waits for it in the same body."""
     follower: int = -1
     """Who follows it in its chain."""
+    source: int = -1
+    """Of a loop over what another loop of the same body collects: that one, whose items it takes as they come."""
+    collected: str = ""
+    """The output of that one that it goes over."""
+    feeds: list[int] = field(default_factory=list)
+    """The loops of which this one is the source."""
     before: frozenset[int] = frozenset()
     """Steps of the same body whose outputs must be known before it can be made part of a chain."""
     body: "Body | None" = None
@@ -68,6 +75,11 @@ class Body:
     """The states of its steps then."""
 
 
+_COLLECTED = re.compile(
+    r"\{\{\s*(?:steps\[['\"]([\w-]+)['\"]\]|([A-Za-z_]\w*))(?:\[['\"]([\w.-]+)['\"]\]|\.(\w+))\s*\}\}"
+)
+"""An output of a step, and nothing else."""
+
 _Found: TypeAlias = tuple[int, int]
 """How many levels up a step is, and its place there."""
 
@@ -93,6 +105,11 @@ class _Scope:
                 return levels, scope.places[bare(name)]
             scope, levels = scope.outer, levels + 1
         raise ProgramError(f"nothing is named {bare(name)!r}")
+
+
+def place_of(body: Body, part: Part) -> str:
+    """Where a step stands in its program."""
+    return f"{body.path}.{part.step.id}"
 
 
 def prepare(program: Program) -> Body:
@@ -126,6 +143,9 @@ def _prepare(
         except ProgramError as error:
             raise ProgramError(f"{path}.{part.step.id}: {error}") from None
     _follow(parts, rows, starts, len(beyond))
+    if not _may_skip(program):  # else an item may be missing, and those behind it move up
+        for part in parts:
+            _draw_on(part, scope, parts)
     for part in parts:
         _fill_in(part, body, scope, rows)
     body.waits = tuple(part.waits for part in parts)
@@ -195,9 +215,35 @@ def _fill_in(part: Part, body: Body, scope: _Scope, rows: list[list[int]]) -> No
         part.environment = dict(step.environment)
 
 
+def _draw_on(part: Part, scope: _Scope, parts: list[Part]) -> None:
+    """Note it if a part is a loop over all that another loop collects, and waits for that one for no other reason."""
+    step = part.step
+    over = _COLLECTED.fullmatch(step.loop.over) if step.loop is not None and isinstance(step.loop.over, str) else None
+    if over is None:
+        return
+    name = over[1] or over[2]
+    found = scope.find(marked(name) if over[1] else name)
+    if found is None or found[0] or name in step.needs:
+        return
+    source = parts[found[1]]
+    output = over[3] or over[4]
+    if source.step.loop is not None and not source.step.loop.feed and output in source.step.gives:
+        part.source, part.collected = source.at, output
+        source.feeds.append(part.at)
+
+
+def _may_skip(program: Program) -> bool:
+    """Whether any step of a program, or of those that it includes, is run under a condition."""
+    walk = list(program.steps)
+    for step in walk:  # grows while it is walked
+        walk += step.steps
+    return any(step.when is not True for step in walk) or any(map(_may_skip, program.includes.values()))
+
+
 def _ended_before(part: Part, scope: _Scope, rows: list[list[int]]) -> frozenset[_Found]:
     """The steps, of its body and around, that have surely ended when a part starts."""
     known = {found for name in names_to_start(part.step) if (found := scope.find(name)) is not None}
+    known.discard((0, part.source))  # it may still be on its way
     waiting = [at for levels, at in known if levels == 0]
     seen: set[int] = set()
     while waiting:

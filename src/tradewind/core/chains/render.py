@@ -3,12 +3,13 @@ first."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tradewind.core.chains.frame import Frame
 from tradewind.model.action import NOTHING, Call, Container, Derived, Divisible, Json, Output, Ref
 from tradewind.model.expression import (
     OPEN,
+    Allowance,
     Expression,
     ExpressionError,
     Lookup,
@@ -16,7 +17,6 @@ from tradewind.model.expression import (
     Outputs,
     Reference,
     Template,
-    fill,
     show,
     template,
 )
@@ -24,6 +24,14 @@ from tradewind.model.scope import OUTPUTS, STEPS
 
 Pending: TypeAlias = Mapping[str, Json]
 """Names known only once earlier calls of the chain have run: mappings of `Ref`s, or values with `Ref`s inside."""
+
+
+class _Scope(NamedTuple):
+    """What the expressions of a step see, and what they may still cost."""
+
+    lookup: Lookup
+    pending: Pending
+    allowance: Allowance
 
 
 class LaterError(Exception):
@@ -42,25 +50,24 @@ def call_of(frame: Frame, at: int, pending: Pending) -> Call:
     step = part.step
     outputs = part.outputs
     if outputs is None:
-        outputs = {
-            name: replace(output, path=_text(output.path, frame.lookup)) for name, output in step.outputs.items()
-        }
+        outputs = {name: replace(output, path=_text(output.path, frame)) for name, output in step.outputs.items()}
     environment = part.environment
     if environment is None:
-        environment = {name: _text(text, frame.lookup) for name, text in step.environment.items()}
-    inputs: dict[str, Json] = {name: _within(value, frame.lookup, pending) for name, value in part.inputs.items()}
+        environment = {name: _text(text, frame) for name, text in step.environment.items()}
+    scope = _Scope(frame.lookup, pending, frame.within.allowance)
+    inputs: dict[str, Json] = {name: _given(value, scope) for name, value in part.inputs.items()}
     if part.sees_own:
         _add_generated(inputs, outputs, frame, at, pending)
     else:
         for name, text in part.generated.items():
-            inputs[name] = _within(text, frame.lookup, pending)
+            inputs[name] = _given(text, scope)
     action = part.action
     if action is None:
         raise ExpressionError("the step has no action")
     if isinstance(action, Container) and OPEN in action.image:
-        action = replace(action, image=_text(action.image, frame.lookup))
+        action = replace(action, image=_text(action.image, frame))
     if isinstance(action, Divisible):
-        action = replace(action, iterations=_count(fill(action.iterations, frame.lookup)))
+        action = replace(action, iterations=_count(frame.fill(action.iterations)))
     return Call(frame.call_id(at), action, inputs or NOTHING, outputs, environment, step.limits, step.cache)
 
 
@@ -77,8 +84,9 @@ def _add_generated(
 
     hot = {name: value for name, value in pending.items() if name not in own}
     hot |= {name: value for name, value in own.items() if _is_pending(value)}
+    scope = _Scope(lookup, hot, frame.within.allowance)
     for name, text in part.generated.items():
-        inputs[name] = _within(text, lookup, hot)
+        inputs[name] = _given(text, scope)
 
 
 def _count(value: Json) -> int:
@@ -87,8 +95,18 @@ def _count(value: Json) -> int:
     return value
 
 
-def _text(text: str, lookup: Lookup) -> str:
-    return show(fill(text, lookup))
+def _text(text: str, frame: Frame) -> str:
+    """Text that goes with a call, at the expense of the run."""
+    found = show(frame.fill(text))
+    frame.within.allowance.pass_on(found)
+    return found
+
+
+def _given(value: Json, scope: _Scope) -> Json:
+    """A value that a call is given, at the expense of the run."""
+    found = _within(value, scope)
+    scope.allowance.pass_on(found)
+    return found
 
 
 def _is_pending(value: Json) -> bool:
@@ -99,19 +117,20 @@ def _is_pending(value: Json) -> bool:
     return isinstance(value, dict) and any(map(_is_pending, value.values()))
 
 
-def _within(value: Json, lookup: Lookup, pending: Pending) -> Json:
+def _within(value: Json, scope: _Scope) -> Json:
     """A value with its templates filled in, as far as what they look up is known."""
     if isinstance(value, str):
         if OPEN not in value:
             return value
         found = template(value)
+        pending = scope.pending
         if not pending or not any(_root(reference) in pending for reference in _references(found)):
-            return found.fill(lookup)
-        return _later(value, found, lookup, pending)
+            return found.fill(scope.lookup, scope.allowance)
+        return _later(value, found, scope)
     if isinstance(value, list | tuple):
-        return [_within(item, lookup, pending) for item in value]
+        return [_within(item, scope) for item in value]
     if isinstance(value, Mapping):
-        return {key: _within(item, lookup, pending) for key, item in value.items()}
+        return {key: _within(item, scope) for key, item in value.items()}
     return value
 
 
@@ -124,19 +143,20 @@ def _root(reference: Reference) -> str:
     return str(reference.path[0]) if reference.name == STEPS and reference.path else reference.name
 
 
-def _later(text: str, found: Template, lookup: Lookup, pending: Pending) -> Ref | Derived | Json:
+def _later(text: str, found: Template, scope: _Scope) -> Ref | Derived | Json:
     """A pointer to an output of an earlier call where that is all, otherwise an expression for the worker."""
     only = found.only
     if only is not None and only.pick is not None:
-        picked = _pick(only.pick, pending)
+        picked = _pick(only.pick, scope.pending)
         if picked is not None:
             return picked
     names: dict[str, Json] = {}
     for reference in _references(found):
         try:
-            _add_name(names, reference, lookup, pending)
+            _add_name(names, reference, scope)
         except MissingError:  # whether it is touched depends on what is not known yet
             raise LaterError(text) from None
+    scope.allowance.pass_on(names)
     return Derived(text, names)
 
 
@@ -152,12 +172,12 @@ def _pick(pick: Reference, pending: Pending) -> Json:
     return value
 
 
-def _add_name(names: dict[str, Json], reference: Reference, lookup: Lookup, pending: Pending) -> None:
+def _add_name(names: dict[str, Json], reference: Reference, scope: _Scope) -> None:
     """Give the worker what a reference looks up, and of large mappings no more than that."""
     root = _root(reference)
     path = reference.path[1:] if reference.name == STEPS else reference.path
-    around = lookup(STEPS).__getitem__ if reference.name == STEPS else lookup
-    value: Json = pending[root] if root in pending else around(root)
+    around = scope.lookup(STEPS).__getitem__ if reference.name == STEPS else scope.lookup
+    value: Json = scope.pending[root] if root in scope.pending else around(root)
     if isinstance(value, dict) and path and isinstance(path[0], str):
         value = {path[0]: value[path[0]]} if path[0] in value or isinstance(value, Outputs) else {}
     into = names.setdefault(STEPS, {}) if reference.name == STEPS else names

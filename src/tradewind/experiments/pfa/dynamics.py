@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 BEGIN, END = WINDOW
 CEILING = 1.25 * SIZE
-"""Demand beyond this is cut off."""
+"""Demand above this is cut off."""
 
 
 def draw_dynamics(dynamics: Mapping[Variant, Dynamics], path: Path) -> None:
-    """One panel for each policy and user."""
+    """Draw one panel per policy and user."""
     with canvas(path, 11, 2.3 * len(dynamics) * len(USERS) + 0.5) as figure:
         panels = figure.subplots(len(dynamics) * len(USERS), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         rows = [(variant, found, user) for variant, found in dynamics.items() for user in range(len(USERS))]

@@ -1,6 +1,6 @@
-"""The paper's figures, drawn from our runs: Fig. 3 to 16, each in a file of its own.
+"""The paper's figures 3 to 16, drawn from our runs, each in its own file.
 
-Colours are those of the policies everywhere else. Where the paper shows User 1 only we do, too.
+Policies have the same colours as everywhere else. Where the paper shows only User 1, so do we.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 View: TypeAlias = tuple[Setting, int]
-"""A setting as one user sees it."""
+"""A setting from the point of view of one user."""
 
 EQUALS: Sequence[View] = ((EQUAL[0], 0), (BASELINE, 0), (RICHEST, 0))
 BOTH: Sequence[View] = ((DIFFERENT, 0), (DIFFERENT, 1))
@@ -53,7 +53,7 @@ PHASES = {
 
 
 def draw_figures(study: Study, folder: Path, step: Callable[[str], None], workers: int = 0) -> list[Path]:
-    """Draw all figures into a folder; the files written."""
+    """Draw all figures into a folder and return the files written."""
     jobs = [(name, study, folder / f"{name}.svg") for name in FIGURES]
     written = []
     with closing(run_jobs(draw_figure, jobs, workers)) as drawing:
@@ -64,14 +64,14 @@ def draw_figures(study: Study, folder: Path, step: Callable[[str], None], worker
 
 
 def draw_figure(job: tuple[str, Study, Path]) -> Path:
-    """Draw one figure; the file written."""
+    """Draw one figure and return the file written."""
     name, study, path = job
     FIGURES[name](study, path)
     return path
 
 
 def short(variant: Variant) -> str:
-    """A variant's label in two lines, so that many stand side by side."""
+    """Return a variant's label in two lines, so that many fit side by side."""
     return variant.label.replace("alpha", "\u03b1").replace(" ", "\n")
 
 
@@ -91,7 +91,7 @@ def _decision_times(study: Study, path: Path) -> None:
             logarithmic=True,
         )
         axes.set_ylabel("decision time [ms]")
-        axes.set_title("Time of a decision, budget 100 (as Fig. 3)")
+        axes.set_title("Decision time, budget 100 (Fig. 3)")
 
 
 def _phases(study: Study, path: Path) -> None:
@@ -111,7 +111,7 @@ def _phases(study: Study, path: Path) -> None:
         axes.set_xlim(0, 100)
         axes.grid(visible=False)
         axes.set_xlabel("share of decision time [%]")
-        axes.set_title("Where decision time goes (as Fig. 4)")
+        axes.set_title("Breakdown of decision time (Fig. 4)")
         figure.legend(loc="outside lower center", ncols=5)
 
 

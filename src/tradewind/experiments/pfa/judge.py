@@ -1,10 +1,9 @@
-"""Whether the paper's claims hold in our runs: one function for each claim, in the order of the paper.
+"""Judge the paper's claims by our runs: one function per claim, in the order of the paper.
 
-A claim holds if its ordering does at every setting it speaks of; where it gives a figure, ours stands beside it. The
-words `about` and `hardly` are taken as follows: a share is about another within ten points; what differs by less than
-ten per cent hardly matters; and a rise of up to two per cent does not spoil a trend. Figures are means over all
-repetitions and both users, where the paper often shows one user, having seen no difference between them. Claim 9, the
-comparison with the optimum, is not judged here.
+A claim holds if its ordering holds in every setting it mentions. If it gives a figure, ours is shown next to it. We
+read `about` as within ten points, and `hardly` as less than ten per cent; a rise of up to two per cent does not break a
+trend. Figures are means over all repetitions and both users, where the paper often shows one user, having seen no
+difference between them. Claim 9, the comparison with the optimum, is not judged here.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +50,7 @@ REPORTED = (EQUAL[0], BASELINE, RICHEST, DIFFERENT)
 
 
 def judge(study: Study) -> list[Claim]:
-    """All claims but the ninth."""
+    """Judge all claims except the ninth."""
     claims: Sequence[Callable[[Study], Claim]] = (
         lower_slowdown,
         budgets_help,
@@ -82,13 +81,13 @@ def lower_slowdown(study: Study) -> Claim:
         f"in {won} of {len(compared)} settings, by up to {percent(max(leads))}; at 100:"
         f" {', '.join(f'{v.label} {at_100[v]:.2f}' for v in MAIN)}",
         won == len(compared),
-        f"With PFA's placement in place of a plan, PLF has {at_100[PLF_DYNAMIC]:.2f} and SCF {at_100[SCF_DYNAMIC]:.2f}:"
+        f"With PFA's placement instead of a plan, PLF has {at_100[PLF_DYNAMIC]:.2f} and SCF {at_100[SCF_DYNAMIC]:.2f}:"
         " see the note on placement.",
     )
 
 
 def budgets_help(study: Study) -> Claim:
-    """Claim 2 (Fig. 5), read strictly, step by step: chance has a say, so the note tells how close it is."""
+    """Judge claim 2 (Fig. 5) strictly, step by step; the note says how close it is, because chance matters."""
     rises: dict[str, float] = {}
     falls: dict[str, list[float]] = {"mean": [], "deviation": []}
     for variant in MAIN:
@@ -102,7 +101,7 @@ def budgets_help(study: Study) -> Claim:
     steps = 2 * len(MAIN) * (len(EQUAL) - 1)
     holds = max(rises.values(), default=0.0) <= TREND and min(*falls["mean"], *falls["deviation"]) >= 0
     shown = ", ".join(f"{step} by {percent(rise, 1)}" for step, rise in rises.items())
-    chance = f" All within the {percent(TREND)} allowed, but another seed may decide otherwise." if holds else ""
+    chance = f" All within the {percent(TREND)} allowed, but another seed may give another verdict." if holds else ""
     return Claim(
         "2",
         "slowdown falls, and varies less, as the budget grows",
@@ -120,11 +119,11 @@ def budgets_hold(study: Study) -> Claim:
     over = sum(share > 1 for share in shares)
     return Claim(
         "3",
-        "nobody ever exceeds the budget",
+        "no user ever exceeds the budget",
         "never",
         f"in {over} of {len(shares)} cases (users, runs); at most {percent(max(shares))} of it in any 60 s",
         over == 0,
-        "" if over else "Checked on the log of charges; the core's ledger would not let a policy in any case.",
+        "" if over else "Checked on the log of charges; the core's ledger prevents it for every policy.",
     )
 
 
@@ -140,8 +139,8 @@ def faster_decisions(study: Study) -> Claim:
         f"{', '.join(f'{ratio:.1f} times ({name})' for name, ratio in ratios.items())}; PFA {1000 * ours:.2f} ms,"
         f" SCF {1000 * worst:.0f} ms at worst",
         min(ratios.values()) >= TIMES_FASTER,
-        "Taken as 3 times or more. Processor time, so figures differ a little from run to run; without Airflow and its"
-        " database decisions take milliseconds.",
+        "Read as 3 times or more. Processor time, so figures vary a little from run to run; without Airflow and its"
+        " database, decisions take milliseconds.",
     )
 
 
@@ -163,7 +162,7 @@ def where_time_goes(study: Study) -> Claim:
         if holds
         else f"Planning is the largest step by far ({percents(own)} of the policies' marked steps), but"
         f" {percents([core[PLF], core[SCF]])} of the decisions of PLF and SCF, and"
-        f" {percents([core[variant] for variant in PFA])} of PFA's, lies outside these: in the core, which checks,"
+        f" {percents([core[variant] for variant in PFA])} of PFA's, are outside them: in the core, which checks,"
         " rents and charges, and in PFA's choice of machines to return.",
     )
 
@@ -218,9 +217,9 @@ def busy_and_held(study: Study) -> Claim:
         spans = [mean_makespan(study, BASELINE, variant) for variant in MAIN]
         use = {variant: busy[BASELINE, variant] / held[BASELINE, variant] for variant in MAIN}
         remarks.append(
-            "arrivals rather than policies set how long a run takes"
-            f" (within {percent(max(spans) / min(spans) - 1, 1)}), so the same work keeps as many machines busy under"
-            f" all of them; of those held, SCF uses {percent(use[SCF])}, PLF {percent(use[PLF])},"
+            "arrivals, not policies, determine the length of a run"
+            f" (within {percent(max(spans) / min(spans) - 1, 1)}), so the same work keeps the same number of machines"
+            f" busy under all of them; of those held, SCF uses {percent(use[SCF])}, PLF {percent(use[PLF])},"
             f" PFA {percents([use[variant] for variant in PFA])}"
         )
     if fewer < len(pfa_cases):
@@ -245,7 +244,7 @@ def smoothing(study: Study) -> Claim:
     costs = [mean_cost(study, BASELINE, variant) for variant in PFA]
     return Claim(
         "8",
-        "moving or exponential average, and their parameters, hardly matter to PFA's slowdown",
+        "the kind of average (moving or exponential) and its parameters hardly affect PFA's slowdown",
         "no significant effect",
         f"means differ by {percent(spreads[BASELINE])} at 100 (MA {averages[0]}, EWMA {averages[1]}),"
         f" by {percent(max(spreads.values()))} at most",

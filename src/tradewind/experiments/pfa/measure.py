@@ -1,7 +1,7 @@
-"""What is measured of an experiment: plain values, by user, that can be sent from process to process.
+"""Measure an experiment: plain values by user that can be sent between processes.
 
-Shares of machines are averages over each autoscaling interval (section 2.2.1 of the paper), taken from the event log.
-Spending is looked at in *every* stretch of time as long as an interval, not only from tick to tick.
+Fractions of machines are averages over each autoscaling interval (section 2.2.1 of the paper), taken from the event
+log. Spending is checked over *every* period as long as an interval, not only from tick to tick.
 """
 
 from collections.abc import Sequence
@@ -11,34 +11,35 @@ from tradewind.core.log import Record, Sink
 from tradewind.core.metrics import Meter
 from tradewind.core.state import State
 from tradewind.core.steps import Level
+from tradewind.core.why import ensure_ended
 from tradewind.model.command import Charged
 from tradewind.model.units import SECOND, Duration, Money, Time, in_units
 from tradewind.sim.simulate import Outcome
 
 ByKind = tuple[tuple[float, ...], ...]
-"""For each machine type, a value for each interval."""
+"""A value per interval for each machine type."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserResult:
-    """What one user saw."""
+    """The results of one user."""
 
     budget: float
     slowdowns: tuple[float, ...]
     waits: tuple[float, ...]
     """Seconds from a workflow's submission to the start of its first task."""
     peak: float
-    """The most that was reserved in any stretch of time as long as an interval."""
+    """The largest amount reserved in any period as long as an interval."""
     costs: ByKind
     busy: ByKind
-    """Machines at work."""
+    """Busy machines."""
     held: ByKind
     elasticity: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one experiment."""
+    """The results of one experiment."""
 
     users: tuple[UserResult, ...]
     makespan: float
@@ -46,7 +47,7 @@ class Result:
 
 
 class Intervals:
-    """Follows a run and notes, for each user and machine type, how many machines were held and at work per interval."""
+    """Record, for each user and machine type, how many machines were held and busy in each interval."""
 
     def __init__(self, interval: Duration) -> None:
         self._interval = interval
@@ -54,11 +55,11 @@ class Intervals:
         self._levels: list[list[Level]] = []
         self._areas: list[list[int]] = []
         self.rows: list[list[list[float]]] = []
-        """By user: the held levels of each type, then the busy ones; a mean for each interval."""
+        """By user: the held levels of each type, then the busy ones; one mean per interval."""
         self.charges: list[list[tuple[Time, Money]]] = []
 
     def __call__(self, state: State) -> Sink:
-        """The sink of a run that is about to begin."""
+        """Return the sink of a run that is about to start."""
         self._meter = Meter(state.all_pools, state.kinds)
         self._levels = [[*tenant.allocated, *tenant.busy] for tenant in self._meter.tenants]
         self._areas = [[0] * len(levels) for levels in self._levels]
@@ -82,16 +83,17 @@ class Intervals:
         self._due += self._interval
 
     def finish(self, end: Time) -> None:
-        """Close the last interval, however short it was."""
+        """Close the last interval, even if it is short."""
         while self._due < end + self._interval:
             self._close()
 
 
 def measure(outcome: Outcome, intervals: Intervals) -> Result:
-    """Collect what the paper's figures show."""
+    """Collect the values that the paper's figures show."""
     meter = outcome.meter
+    ensure_ended(outcome.unfinished, outcome.scenario.policy)
     if meter.refused or any(run.status != "done" for run in meter.runs):
-        raise RuntimeError(f"{outcome.scenario.policy}: not every workflow ended well")
+        raise RuntimeError(f"{outcome.scenario.policy}: not every workflow succeeded")
     intervals.finish(meter.end)
     return Result(
         tuple(_measure_user(outcome, intervals, index) for index in range(len(meter.tenants))), meter.end / SECOND
@@ -120,7 +122,7 @@ def _measure_user(outcome: Outcome, intervals: Intervals, index: int) -> UserRes
 
 
 def peak_spending(charges: Sequence[tuple[Time, Money]], interval: Duration) -> Money:
-    """The most that was charged in any stretch of time as long as the interval; charges come in order of time."""
+    """Return the largest sum charged in any period as long as the interval; charges are ordered by time."""
     most = total = first = 0
     for at, amount in charges:
         total += amount

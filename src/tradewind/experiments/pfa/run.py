@@ -1,7 +1,7 @@
-"""Runs the experiments: every policy in every setting on the same submissions, three times with other workflows.
+"""Run the experiments: every policy in every setting on the same submissions, three times with different workflows.
 
-The grid runs in parallel; what is measured in real time (decisions) runs afterwards, alone and in one process, the
-policies taking turns, so that whatever slows the machine down for a while slows all of them.
+The grid runs in parallel. Decisions, which are measured in real time, are timed afterwards in a single process. The
+policies take turns, so that a temporary slowdown of the host affects all of them.
 """
 
 import random
@@ -43,9 +43,9 @@ from tradewind.sim.simulate import Outcome, simulate
 from tradewind.sim.workload import work as work_of
 
 SHOWN = (PFA_MA[0], PLF, SCF)
-"""Those of Fig. 16."""
+"""The policies of Fig. 16."""
 WINDOW = (1800 * SECOND, 3600 * SECOND)
-"""What it shows: the second half hour, when policies have a history; the paper does not say when its cut begins."""
+"""The second half hour, when policies have a history; the paper does not say when its excerpt begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Dynamics:
-    """How a run went over time."""
+    """The course of a run over time."""
 
     curves: tuple[Curves, ...]
     """By user."""
@@ -70,21 +70,21 @@ class Dynamics:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that the claims are judged by."""
+    """All results that the claims are judged by."""
 
     results: Mapping[tuple[Setting, Variant], tuple[Result, ...]]
-    """A result for each repetition."""
+    """One result per repetition."""
     timings: Mapping[Variant, Timing]
     dynamics: Mapping[Variant, Dynamics]
 
 
 def steps(extent: Extent) -> int:
-    """How many steps a study takes."""
+    """Return the number of steps of a study."""
     return len(extent.grid()) * extent.repetitions + len(MAIN) * extent.rounds + len(SHOWN)
 
 
 def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
-    """Run all experiments; the same seed gives the same results, but for the times that decisions take."""
+    """Run all experiments; the same seed gives the same results, except for decision times."""
     return Study(
         results=run_grid(extent, seed, step, workers),
         timings=time_decisions(
@@ -97,7 +97,7 @@ def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
 def run_grid(
     extent: Extent, seed: int, step: Step, workers: int = 0
 ) -> dict[tuple[Setting, Variant], tuple[Result, ...]]:
-    """The results of every policy in every setting."""
+    """Return the results of every policy in every setting."""
     grid = [
         Experiment(setting, variant, extent.workflows, set_seed(seed, repetition))
         for repetition in range(extent.repetitions)
@@ -109,7 +109,7 @@ def run_grid(
             found[experiment] = result
             step(f"{experiment.variant.label}, budget {experiment.setting.label}")
     gathered: dict[tuple[Setting, Variant], list[Result]] = {}
-    for experiment in grid:  # in order, whichever ended first
+    for experiment in grid:  # in grid order, not in order of completion
         gathered.setdefault((experiment.setting, experiment.variant), []).append(found[experiment])
     return {key: tuple(results) for key, results in gathered.items()}
 
@@ -121,12 +121,12 @@ def run_experiment(experiment: Experiment) -> Result:
 
 
 def set_seed(seed: int, repetition: int) -> int:
-    """The seed of a set of workflows; study 0 has the generator's sets 1, 2 and 3."""
+    """Return the seed of a set of workflows; study 0 uses the generator's sets 1, 2 and 3."""
     return seed * REPETITIONS + repetition + 1
 
 
 def follow_dynamics(extent: Extent, seed: int, step: Step) -> dict[Variant, Dynamics]:
-    """The course of a run with the largest budget under each kind of policy, as far as it is shown."""
+    """Return the course of a run with the largest budget under each kind of policy, for the period shown."""
     first = submissions(RICHEST.workload, extent.workflows, set_seed(seed, 0))
     work = [submission for submission in first if submission.at < WINDOW[1]]
     found = {}
@@ -154,7 +154,7 @@ def _simulate(experiment: Experiment, *sinks: SinkFor) -> Outcome:
 
 @lru_cache(maxsize=2)
 def submissions(workload: int, workflows: int, seed: int) -> tuple[Submission, ...]:
-    """The same workflows at the same times for every policy and budget."""
+    """Return the same workflows at the same times for every policy and budget."""
     rng = random.Random(f"pfa {seed} arrivals")
     made = pfa_workload(workload, seed, workflows)
     times = arrive(ARRIVALS, len(made), round(fmean(map(work_of, made))), rng)

@@ -1,8 +1,8 @@
 """The budget paper's system, workloads, budgets and policies (sections 4.2 and 4.3, Table 3).
 
-We run every policy in every setting, where the paper leaves some out: it costs seconds. `plf dynamic` and `scf dynamic`
-are ours: their supply with PFA's placement, which tells how much of PFA's lead comes from renting and how much from
-starting work at once.
+We run every policy in every setting, where the paper leaves some out. `plf dynamic` and `scf dynamic` are ours: they
+combine the scaling of PLF and SCF with PFA's placement, which shows how much of PFA's lead comes from renting and how
+much from starting tasks immediately.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tradewind.model.tenant import Tenant
 from tradewind.model.units import MINUTE, money
 
 TYPES = (MachineType("small", money(1), limit=32), MachineType("large", money(5), limit=32))
-"""Billed by the minute and up at once, as in the paper."""
+"""Billed by the minute and ready immediately, as in the paper."""
 SIZE = sum(type.limit for type in TYPES)
 USERS = ("user 1", "user 2")
 INTERVAL = MINUTE
@@ -42,12 +42,12 @@ SCF_DYNAMIC = Variant("scf dynamic", "scf", {"placement": "dynamic"})
 VARIANTS = (*PFAS, PLF, SCF, PLF_DYNAMIC, SCF_DYNAMIC)
 
 MAIN = (PFA_MA[0], PFA_EWMA[0], PLF, SCF)
-"""Those of most figures: PFA with m = 10 and with alpha = 0.7, PLF and SCF."""
+"""The policies of most figures: PFA with m = 10 and with alpha = 0.7, PLF and SCF."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A workload and what each user may spend per interval."""
+    """A workload, and the budget of each user per interval."""
 
     label: str
     workload: int
@@ -69,12 +69,12 @@ class Extent:
     workflows: int = 200
     repetitions: int = REPETITIONS
     rounds: int = 3
-    """How often decisions are timed: with one round the ratio of two policies strays by a quarter, with three by 5%."""
+    """Rounds of timing decisions: with one round the ratio of two policies varies by a quarter, with three by 5%."""
     everywhere: bool = True
-    """Whether all variants run in every setting, or those beyond the main ones at the baseline only."""
+    """Whether all variants run in every setting, or only the main ones outside the baseline."""
 
     def grid(self) -> list[tuple[Setting, Variant]]:
-        """Which policies run in which setting."""
+        """Return which policies run in which setting."""
         return [
             (setting, variant)
             for setting in SETTINGS
@@ -85,11 +85,11 @@ class Extent:
 
 FULL = Extent()
 QUICK = Extent(repetitions=1, everywhere=False)
-"""One of the three sets, whole: with fewer workflows chance decides most of the claims."""
+"""One complete set out of three: with fewer workflows, chance decides most of the claims."""
 
 
 def scenario(setting: Setting, variant: Variant, seed: int) -> Scenario:
-    """One experiment, but for its submissions, which are the same for all."""
+    """Return one experiment without its submissions, which are the same for all."""
     return Scenario(
         workload=(),
         machines=TYPES,

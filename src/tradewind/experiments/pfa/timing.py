@@ -1,7 +1,7 @@
-"""How long decisions take, measured so that policies can be compared on a machine that does other things too.
+"""Time decisions so that policies can be compared on a host that is also doing other work.
 
-We take the processor time of the deciding thread, which other programs do not lengthen, let the policies take turns in
-one process, and keep of each decision the least of several rounds: a round can only be disturbed.
+We measure the processor time of the deciding thread, which other programs do not affect, let the policies take turns in
+one process, and keep the minimum of several rounds for each decision: disturbances only ever add time.
 """
 
 from collections import defaultdict
@@ -16,32 +16,32 @@ from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 
 _WARM_UP = 20
-"""Workflows of a run that is not measured: whoever comes first would pay for cold caches."""
+"""Workflows of a warm-up run, which keeps cold caches out of the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds that decisions took."""
+    """Decision times in seconds."""
 
     decisions: tuple[float, ...]
     phases: Mapping[str, float]
-    """The policy's marked steps, added up over all decisions; what the core does in a decision is in none of them."""
+    """The policy's marked steps, summed over all decisions; the core's part of a decision is in none of them."""
 
     def share(self, *phases: str) -> float:
-        """Of all decision time, what goes into some phases; with none named, into all of them."""
+        """Return the fraction of decision time spent in some phases; by default, in all of them."""
         wanted = phases or tuple(self.phases)
         return sum(self.phases.get(phase, 0.0) for phase in wanted) / sum(self.decisions)
 
 
 class Laps:
-    """Collects the processor time of named phases."""
+    """A collector of the processor time of named phases."""
 
     def __init__(self) -> None:
         self.by_phase: dict[str, list[float]] = defaultdict(list)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure what happens inside."""
+        """Measure the time spent in this block."""
         begin = thread_time()
         try:
             yield
@@ -52,7 +52,7 @@ class Laps:
 def time_decisions(
     work: Sequence[Submission], seed: int, rounds: int, step: Callable[[str], None]
 ) -> dict[Variant, Timing]:
-    """Time the decisions of the main policies at the baseline, in turns, after a short run of each to warm up."""
+    """Time the decisions of the main policies at the baseline, in turns, after a short warm-up run of each."""
     for variant in MAIN:
         _laps(variant, work[:_WARM_UP], seed)
     laps: dict[Variant, list[Mapping[str, Sequence[float]]]] = {variant: [] for variant in MAIN}
@@ -71,7 +71,7 @@ def _laps(variant: Variant, work: Sequence[Submission], seed: int) -> Mapping[st
 
 
 def timing_of(rounds: Sequence[Mapping[str, Sequence[float]]]) -> Timing:
-    """What several rounds of the same decisions say about the time they take."""
+    """Return the minimum over several rounds of the same decisions."""
     least = {name: [min(laps) for laps in zip(*(each[name] for each in rounds), strict=True)] for name in rounds[0]}
     decisions = tuple(least.pop("decision"))
     return Timing(decisions, {name: sum(laps) for name, laps in least.items()})

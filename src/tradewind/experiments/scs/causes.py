@@ -1,4 +1,4 @@
-"""Why SCS is late, and why it is dear: the same jobs again, with what may be the cause taken away."""
+"""Find out why SCS is late and expensive: the same jobs again, with one suspected cause removed at a time."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -14,33 +14,33 @@ LATE = (
     Variant("scs without lag", "scs", lag=0),
     Variant("scs without consolidation", "scs", {"consolidation": False}),
 )
-"""What is changed where SCS was late."""
+"""Changes to SCS, tried in the draws in which it was late."""
 BILLED = (
     ("by the hour, with the lag", HOUR, LAG),
     ("by the minute, with the lag", MINUTE, LAG),
     ("by the minute, without lag", MINUTE, 0),
 )
-"""How machines are paid for: with unused hours and the lag, without the one, without both."""
+"""Ways to bill machines: with unused hours and the lag, without unused hours, and without both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """What is left of it without what may be the cause."""
+    """The results with each suspected cause removed."""
 
     late: Mapping[str, int] = field(default_factory=dict)
-    """Late jobs under SCS and changes to it, in the draws in which SCS was late."""
+    """Late jobs under SCS and its variants, in the draws in which SCS was late."""
     won: Mapping[str, int] = field(default_factory=dict)
-    """In how many cells SCS is the cheapest of the paper's three, by how machines are paid for."""
+    """Number of cells in which SCS is the cheapest of the paper's three, by billing."""
     cells: int = 0
-    """How many cells that was tried in."""
+    """Number of cells this was tried in."""
     jobs: int = 0
-    """How many jobs the draws have in which SCS was late."""
+    """Number of jobs in the draws in which SCS was late."""
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Cost over those cells, by how machines are paid for and by policy."""
+    """Cost over those cells, by billing and by policy."""
 
 
 def find_causes(found: Mapping[Experiment, Result], hours: int, seed: int, progress: Progress, workers: int) -> Causes:
-    """Run what tells causes from guesses."""
+    """Run the experiments that separate causes from guesses."""
     late = [
         experiment
         for experiment, result in found.items()

@@ -1,7 +1,8 @@
-"""One experiment: a policy on the jobs of one draw of a cell, or on another workflow, and what came of it."""
+"""One experiment: a policy on the jobs of one draw of a cell, or on another workflow, and its result."""
 
 from dataclasses import dataclass
 
+from tradewind.core.why import ensure_ended
 from tradewind.experiments.scs.others import Other, jobs_of
 from tradewind.experiments.scs.settings import Cell, Variant, scenario
 from tradewind.experiments.scs.workload import submissions
@@ -12,19 +13,19 @@ from tradewind.sim.simulate import Outcome, simulate
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run cost, and how it went."""
+    """The cost and outcome of one run."""
 
     cost: float
     jobs: int
     late: int
-    """Jobs that missed their deadline or never ended."""
+    """Jobs that missed their deadline."""
     held: int
     """Machine time, in microseconds."""
     busy: int
 
     @property
     def utilisation(self) -> float:
-        """The share of the machine time held in which something ran."""
+        """Return the fraction of the held machine time in which something ran."""
         return self.busy / self.held if self.held else 0.0
 
 
@@ -36,7 +37,7 @@ class Experiment:
     variant: Variant
     draw: int
     size: int
-    """Hours that are simulated, or jobs that are submitted."""
+    """Hours to simulate, or jobs to submit."""
     seed: int
 
 
@@ -51,12 +52,13 @@ def run_experiment(experiment: Experiment) -> Result:
 
 
 def measure(outcome: Outcome) -> Result:
-    """The figures of one run."""
+    """Measure one run."""
+    ensure_ended(outcome.unfinished, outcome.scenario.policy)
     meter = outcome.meter
     tenant = meter.tenants[0]
     runs = meter.runs
     last = max([meter.end, *(level.since for level in tenant.allocated)])
-    late = sum(run.ended is None or (run.deadline is not None and run.ended > run.deadline) for run in runs)
+    late = sum(run.deadline is not None and run.ended is not None and run.ended > run.deadline for run in runs)
     return Result(
         cost=in_units(tenant.charged - tenant.refunded),
         jobs=len(runs),

@@ -1,7 +1,7 @@
-"""How much is run: 72 hours, as in the paper, and 50 draws of the paper's table, at two volumes.
+"""How much to run: 72 hours, as in the paper, and 50 draws of the paper's table, at two volumes.
 
-The other axes that the paper leaves open get fewer draws, for a draw has more jobs where more come; a hundred an hour
-come for a day only, 2,400 jobs in each cell.
+The other axes that the paper leaves open get fewer draws, because a draw at a high volume has many jobs. A hundred jobs
+per hour arrive for one day only, 2,400 jobs in each cell.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tradewind.model.units import HOUR
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Some cells, how often each is drawn, and how many hours are simulated."""
+    """Some cells, the number of draws, and the hours to simulate."""
 
     cells: tuple[Cell, ...]
     draws: int
@@ -21,12 +21,12 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is run."""
+    """How much to run."""
 
     sweeps: tuple[Sweep, ...]
     noise: Sweep
     others: int
-    """How many jobs of each real and each generated workflow are submitted; 0: none of them."""
+    """Number of jobs of each real and each generated workflow; 0: none."""
     sizes: tuple[int, ...]
     """Numbers of active jobs at which a decision is timed."""
 

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from our runs: Fig. 8 to 14, each in a file of its own."""
+"""The paper's figures 8 to 14, drawn from our runs, each in its own file."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,14 +33,14 @@ NAMES = ("fig08-pipeline", "fig09-parallel", "fig10-hybrid", "fig11-volume", "fi
 
 
 def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> list[Path]:
-    """Draw all figures into a folder; the files written."""
+    """Draw all figures into a folder and return the files written."""
     written = [folder / f"{name}.svg" for name in NAMES]
     for number, (application, path) in enumerate(zip(APPLICATIONS, written, strict=False), start=8):
         _application(study, path, application, number)
         step(f"drawing {path.name}")
     _volume(study, written[3])
-    _imprecise(study, written[4], NOISY, "Run times stray by 20%: pipeline, 0.5 h (as Fig. 12)")
-    _imprecise(study, written[5], LAGGING, "The lag strays by 20%: pipeline, 1 h (as Fig. 13)")
+    _imprecise(study, written[4], NOISY, "Run times vary by 20%: pipeline, 0.5 h (Fig. 12)")
+    _imprecise(study, written[5], LAGGING, "The lag varies by 20%: pipeline, 1 h (Fig. 13)")
     _decisions(study, written[6])
     for path in written[3:]:
         step(f"drawing {path.name}")
@@ -48,7 +48,7 @@ def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> lis
 
 
 def _bars(axes: "Axes", groups: Sequence[str], rows: dict[Variant, list[float]]) -> None:
-    """Bars side by side in groups."""
+    """Draw groups of bars side by side."""
     width = 0.8 / len(rows)
     for place, (variant, values) in enumerate(rows.items()):
         at = [group + (place - (len(rows) - 1) / 2) * width for group in range(len(groups))]
@@ -69,7 +69,7 @@ def _application(study: Study, path: Path, application: str, number: int) -> Non
             panels[0][column].set_title(pattern)
         panels[0][0].set_ylabel("cost")
         panels[1][0].set_ylabel("utilisation [%]")
-        figure.suptitle(f"{application.capitalize()} application (as Fig. {number})")
+        figure.suptitle(f"{application.capitalize()} application (Fig. {number})")
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(VARIANTS))
 
@@ -83,11 +83,11 @@ def _volume(study: Study, path: Path) -> None:
             _bars(
                 axes, [c.pattern for c in cells], {v: [mean_cost(study.cells, c, v) for c in cells] for v in VARIANTS}
             )
-            axes.set_title(f"{volume:g} jobs an hour")
+            axes.set_title(f"{volume:g} jobs per hour")
             axes.tick_params(axis="x", labelsize=7.5)
         panels[0].set_ylabel("cost")
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.suptitle("Pipeline, 1 h, by volume (as Fig. 11)")
+        figure.suptitle("Pipeline, 1 h, by volume (Fig. 11)")
         figure.legend(handles, labels, loc="outside lower center", ncols=len(VARIANTS))
 
 
@@ -96,7 +96,7 @@ def _imprecise(study: Study, path: Path, cells: Sequence[Cell], title: str) -> N
         axes = figure.add_subplot()
         rows = {v: [100 * punctual(study.noise[cell, v]) for cell in cells] for v in VARIANTS}
         _bars(axes, [cell.pattern for cell in cells], rows)
-        axes.set_ylabel("jobs in time [%]")
+        axes.set_ylabel("jobs on time [%]")
         axes.set_title(title)
         figure.legend(loc="outside lower center", ncols=len(VARIANTS))
 
@@ -110,5 +110,5 @@ def _decisions(study: Study, path: Path) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("active jobs")
-        axes.set_ylabel("one turn [ms]")
-        axes.set_title("Decision time (as Fig. 14)")
+        axes.set_ylabel("one decision [ms]")
+        axes.set_title("Decision time (Fig. 14)")

@@ -1,8 +1,8 @@
-"""Whether the deadline paper's claims hold in our runs: one function for each claim, in the order of the spec.
+"""Judge the deadline paper's claims by our runs: one function per claim.
 
-A cell is an application, a pattern and a deadline; figures are means over all draws at the base volume unless a claim
-speaks of volume. A claim on "almost every" cell is taken as nine cells of ten. Every claim is judged by the paper's
-words, `reserve`, and the note tells what the other reading, `queue`, makes of it. Claim 9 is ours, on SCS+.
+A cell is an application, a pattern and a deadline. Figures are means over all draws at the base volume, unless a claim
+is about volume. We read "almost every" cell as nine of ten. Every claim is judged by the paper's wording, `reserve`;
+the note gives the result for the other reading, `queue`. Claim 9 is ours, about SCS+.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,14 +38,14 @@ ALMOST = 0.9
 NEAR = 0.02
 IN_TIME = 0.9
 LINEAR = 1.25
-"""The exponent, in each tenfold step, up to which growth counts as linear."""
+"""The largest exponent per tenfold step that counts as linear growth."""
 MANY = 100_000
-"""Up to so many jobs the paper times decisions."""
+"""The largest number of jobs for which the paper times decisions."""
 QUEUES = (GREEDY_QUEUE, GAIN_QUEUE)
 
 
 def judge(study: Study) -> list[Claim]:
-    """All claims."""
+    """Judge all claims."""
     claims: Sequence[Callable[[Study], Claim]] = (
         cheapest,
         in_time,
@@ -81,7 +81,7 @@ def cheapest(study: Study) -> Claim:
 
 
 def _won_elsewhere(study: Study) -> str:
-    """In how many cells SCS is the cheapest of the paper's three, on each of the axes that the paper leaves open."""
+    """Return in how many cells SCS is the cheapest of the paper's three, on each axis that the paper leaves open."""
     axes = sorted({(cell.volume, cell.ratios) for cell, _ in study.cells})
     found = []
     for volume, ratios in axes:
@@ -92,14 +92,14 @@ def _won_elsewhere(study: Study) -> str:
 
 
 def _why_dear(study: Study) -> str:
-    """What it comes from, as far as that was tried."""
+    """Explain why SCS is expensive, as far as the causes were tested."""
     causes = study.causes
     if not causes.cells:
         return ""
     won = ", ".join(f"{label} {count}" for label, count in causes.won.items())
     return (
-        " SCS opens a machine of each preferred type and pays for hours that it does not use, and for machines that"
-        f" boot. Of {causes.cells} cells (stable, one draw) it is the cheapest of the three in: {won}."
+        " SCS opens a machine of each preferred type and pays for unused hours and for booting machines."
+        f" Of {causes.cells} cells (stable, one draw) it is the cheapest of the three in: {won}."
     )
 
 
@@ -108,7 +108,7 @@ def in_time(study: Study) -> Claim:
     found = {variant: late(study.cells, variant) for variant in VARIANTS}
     return Claim(
         "2",
-        "with exact estimates every job is in time under all three",
+        "with exact estimates every job is on time under all three",
         "all",
         "late jobs: " + ", ".join(f"{v.label} {missed} of {jobs:,}" for v, (missed, jobs) in found.items()),
         all(found[variant][0] == 0 for variant in PAPER),
@@ -117,11 +117,11 @@ def in_time(study: Study) -> Claim:
 
 
 def _why_late(study: Study) -> str:
-    """What it comes from, as far as that was tried."""
+    """Explain why SCS is late, as far as the causes were tested."""
     left = ", ".join(f"{label} {count}" for label, count in study.causes.late.items())
     return (
-        "It takes the lag, and mostly consolidation: tasks move to a type whose load has room on average, and a machine"
-        " that is then missing comes a lag too late. Late jobs in the same draws: " + left + "."
+        "The causes are the lag and, mostly, consolidation: tasks move to a type whose load has room on average; if a"
+        " machine is then missing, a new one comes a lag too late. Late jobs in the same draws: " + left + "."
         if left
         else ""
     )
@@ -140,16 +140,16 @@ def tight_deadlines(study: Study) -> Claim:
     longest = {v: _total(study, v, DEADLINES[-1]) for v in PAPER}
     return Claim(
         "3",
-        "tight deadlines bring the three together, long ones part them; Greedy is worst, GAIN between",
+        "the three cost about the same at tight deadlines and differ at long ones; Greedy is worst, GAIN between",
         "similar at 0.5 h",
-        "dearest over cheapest: "
+        "most expensive over cheapest: "
         + ", ".join(f"{deadline / HOUR:g} h {percent(value)}" for deadline, value in spreads.items())
         + "; at 2 h: "
         + ", ".join(f"{v.label} {cost:.0f}" for v, cost in longest.items()),
         holds,
         f"The order Greedy > GAIN > SCS holds at {orders} of {len(DEADLINES)} deadlines; by volume: "
         + ", ".join(f"{each:g}/h {_ordered(study, each)}" for each in volumes(study.cells))
-        + f". At {BASE_VOLUME:g} job an hour Greedy gains most from a long deadline: it puts all tasks on a few cheap"
+        + f". At {BASE_VOLUME:g} job per hour Greedy gains most from a long deadline: it puts all tasks on a few cheap"
         " machines, which is consolidation. Utilisation at 2 h: "
         + ", ".join(f"{v.label} {percent(_used(study, v, DEADLINES[-1]))}" for v in PAPER)
         + ".",
@@ -162,7 +162,7 @@ def _total(study: Study, variant: Variant, deadline: int, volume: float = BASE_V
 
 
 def _ordered(study: Study, volume: float) -> int:
-    """At how many deadlines Greedy costs most and SCS least."""
+    """Return at how many deadlines Greedy costs most and SCS least."""
     return sum(
         _total(study, GREEDY, deadline, volume)
         > _total(study, GAIN, deadline, volume)
@@ -202,7 +202,7 @@ def utilised(study: Study) -> Claim:
 
 
 def _shares(study: Study, volume: float) -> str:
-    """The utilisation of the paper's three at a volume."""
+    """Return the utilisation of the paper's three at a volume."""
     cells = cells_of(study.cells, volume)
     rows = {v: [r for cell in cells for r in study.cells[cell, v]] for v in PAPER}
     return ", ".join(f"{v.label} {percent(utilisation(row))}" for v, row in rows.items())
@@ -231,8 +231,8 @@ def volume(study: Study) -> Claim:
         ),
         greedy_first and gain_later and scs_always,
         f"Greedy cheaper at {low:g}/h: {_yes(greedy_first)}; GAIN cheaper at {high:g}/h: {_yes(gain_later)};"
-        f" SCS below both everywhere: {_yes(scs_always)}. Where little comes, SCS pays for hours that it does not use"
-        " (claim 1), and Greedy for fewer of them.",
+        f" SCS below both everywhere: {_yes(scs_always)}. At low volume, SCS pays for unused hours (claim 1), and"
+        " Greedy for fewer of them.",
     )
 
 
@@ -246,11 +246,11 @@ def imprecise_times(study: Study) -> Claim:
     best = shares[SCS] > max(shares[GREEDY], shares[GAIN])
     return Claim(
         "6",
-        "with run times that stray by 20% SCS keeps over 90% of jobs in time, more than the others",
+        "if run times vary by 20%, SCS keeps over 90% of jobs on time, more than the others",
         "over 90%",
         "pipeline, 0.5 h: " + ", ".join(f"{v.label} {percent(share)}" for v, share in shares.items()),
         shares[SCS] > IN_TIME and best,
-        "SCS+ leaves no slack unused unless told to (`margin`), so it has none left for surprises."
+        "SCS+ uses all slack unless `margin` is set, so it has none left for surprises."
         if shares[PLUS] < shares[SCS]
         else "",
     )
@@ -268,15 +268,15 @@ def imprecise_lag(study: Study) -> Claim:
     worst = min(patterns, key=lambda pattern: patterns[pattern])
     return Claim(
         "7",
-        "a lag that strays by 20% hurts more than run times that do; the growing pattern is hurt most",
-        "below 80% in time",
-        "pipeline, 1 h, in time: "
+        "a lag that varies by 20% hurts more than run times that do; the growing pattern suffers most",
+        "below 80% on time",
+        "pipeline, 1 h, on time: "
         + ", ".join(f"{v.label} {percent(lag[v], 1)} (lag), {percent(times[v], 1)} (times)" for v in PAPER)
         + "; scs by pattern: "
         + ", ".join(f"{pattern} {percent(share, 1)}" for pattern, share in patterns.items()),
         lag[SCS] < times[SCS] and worst == "growing",
-        "Two standard deviations of the lag are 2.6 minutes, of an hour. What was tried to make it matter changed"
-        " little: see docs/reproduce-scs.md."
+        "Two standard deviations of the lag are 2.6 minutes, out of an hour. Attempts to make it matter changed little:"
+        " see docs/reproduce-scs.md."
         if lag[SCS] >= times[SCS]
         else "",
     )
@@ -297,13 +297,13 @@ def overhead(study: Study) -> Claim:
         ", ".join(f"{size:,} jobs {1000 * timings[size]:.1f} ms" for size in sizes)
         + f"; exponent {overall:.2f} over all, {max(growth):.2f} at the steepest step",
         max(growth) <= LINEAR,
-        f"Processor time of one turn; what it takes to learn of new jobs is left out, as in the paper. Each tenfold"
+        f"Processor time of one decision; the time to take in new jobs is left out, as in the paper. Each tenfold"
         f" step has to stay below an exponent of {LINEAR:g}."
         + (f" With {most.machines:,} machines held the last takes {1000 * most.held:.1f} ms." if most.machines else "")
         + (f" Timed up to {sizes[-1]:,} jobs only." if sizes[-1] < MANY else "")
         + "".join(
             f" SCS+ with {size:,} jobs: {1000 * timing.first / size:.1f} ms to plan each, {1000 * timing.turn:.1f} ms"
-            f" for a turn after that, {1000 * timing.held:.1f} with {timing.machines:,} machines held."
+            f" for a decision after that, {1000 * timing.held:.1f} with {timing.machines:,} machines held."
             for size, timing in planned.items()
             if size == max(planned)
         ),
@@ -324,7 +324,7 @@ def plus(study: Study) -> Claim:
     )
     return Claim(
         "9",
-        "SCS+ (ours) is the cheapest of all, or within 2% of it, in every cell, with no job late",
+        "SCS+ (ours) is the cheapest, or within 2% of it, in every cell, with no late jobs",
         "not in the paper",
         f"in {good} of {len(cells)} cells; {missed} of {jobs:,} jobs late; against the best of the others: {spans}",
         good == len(cells) and missed == 0,

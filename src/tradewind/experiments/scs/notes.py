@@ -1,4 +1,4 @@
-"""What the claims do not say: other workflows, the two readings, what was left out."""
+"""Remarks beyond the claims: other workflows, the two readings, and what was left out."""
 
 from statistics import fmean
 
@@ -12,17 +12,17 @@ from tradewind.experiments.scs.settings import PLUS, RIVALS, SCS, VARIANTS
 
 
 def notes(study: Study, extent: Extent) -> list[str]:
-    """All remarks, most telling first."""
+    """Return all remarks, most important first."""
     found = [*(other_workflows(study, source) for source in sources()), ratios(study), billing(study.causes), READINGS]
     if "real" not in sources():
         found.append("Real workflows (WfInstances) were left out: their files are not here.")
     if extent != FULL:
-        found.append("A shortened run: fewer draws, hours and volumes. Chance weighs more than in the full run.")
+        found.append("A shortened run: fewer draws, hours and volumes. Chance matters more than in the full run.")
     return [note for note in found if note]
 
 
 def other_workflows(study: Study, source: str) -> str:
-    """The same comparison on workflows of another origin."""
+    """Compare the policies on workflows from another source."""
     cases = list(dict.fromkeys(other for other, _ in study.others if other.source == source))
     if not cases:
         return ""
@@ -33,7 +33,7 @@ def other_workflows(study: Study, source: str) -> str:
     near = sum(c <= 1.02 * b for c, b in zip(cost[PLUS], best, strict=True))
     names = "Real workflows (WfInstances)" if source == "real" else "Generated workflows"
     return (
-        f"{names}, {len(cases)} cases (deadlines 2 and 6 times the least). Mean cost relative to the cheapest other"
+        f"{names}, {len(cases)} cases (deadlines 2 and 6 times the minimum). Mean cost relative to the cheapest other"
         f" than scs+: {', '.join(f'{v.label} {value:.2f}' for v, value in relative.items())}. Late jobs:"
         f" {', '.join(f'{v.label} {count}' for v, count in late.items())}. SCS+ is cheapest or within 2% in {near} of"
         f" {len(cases)}."
@@ -41,20 +41,20 @@ def other_workflows(study: Study, source: str) -> str:
 
 
 def ratios(study: Study) -> str:
-    """What weak preferences change."""
+    """Describe the effect of weak preferences."""
     cells = cells_of(study.cells, ratios="weak")
     if not cells:
         return ""
     gaps = [over(study.cells, cell, PLUS, (SCS, *RIVALS)) for cell in cells]
     won = sum(over(study.cells, cell, SCS, RIVALS) < 0 for cell in cells)
     return (
-        f"Weak ratios (times that follow no preference): scs is cheapest in {won} of {len(cells)} cells, scs+ costs"
+        f"Weak ratios (times without a preferred type): scs is cheapest in {won} of {len(cells)} cells, scs+ costs"
         f" {percent(min(gaps))} to {percent(max(gaps))} against the best of the others."
     )
 
 
 def billing(causes: Causes) -> str:
-    """What the paper's three cost without what SCS loses by."""
+    """Compare the cost of the paper's three policies without the factors that SCS loses by."""
     if not causes.costs:
         return ""
     rows = (
@@ -62,12 +62,12 @@ def billing(causes: Causes) -> str:
         f" {causes.won[billed]}"
         for billed, row in causes.costs.items()
     )
-    return f"Cost over {causes.cells} cells (stable, one draw) by how machines are paid for. {'; '.join(rows)}."
+    return f"Cost over {causes.cells} cells (stable, one draw) by billing. {'; '.join(rows)}."
 
 
 READINGS = (
-    "Readings. The paper's rivals schedule a task where an instance 'is available', else acquire one. `reserve` takes"
-    " that as a slot free at the moment, `queue` lets a task wait for a live machine within its window. Both plan a"
-    " whole job as it comes and acquire machines for later tasks ahead: a lag for each stage would make half-hour"
-    " deadlines impossible."
+    "Readings. The paper's rivals schedule a task where an instance 'is available', and otherwise acquire one."
+    " `reserve` reads that as a slot that is free now; `queue` lets a task wait for a live machine within its window."
+    " Both plan a whole job on arrival and acquire machines for later tasks in advance: a lag for each stage would make"
+    " half-hour deadlines impossible."
 )

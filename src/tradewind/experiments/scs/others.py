@@ -1,7 +1,7 @@
-"""Other workflows than the paper's: real ones (WfInstances) and those of our generators, on the same machines.
+"""Workflows other than the paper's: real ones (WfInstances) and those of our generators, on the same machines.
 
-They declare one run time for each task. Times on the four types follow from ratios drawn for each kind of step, as for
-the paper's applications; jobs arrive once an hour on average and have twice, or six times, what they need at least.
+They declare one run time per task. Times on the four types follow from ratios drawn for each kind of step, as for the
+paper's applications. Jobs arrive once an hour on average, with deadlines of two or six times the minimum.
 """
 
 import random
@@ -31,12 +31,12 @@ REAL = (
 GENERATED = ("chain", "cybershake", "epigenomics", "forkjoin", "layered", "ligo", "montage", "sipht")
 _TASKS = 40
 TIMES = (2, 6)
-"""Deadlines, in multiples of the lag and the longest way on the fastest types."""
+"""Deadlines, in multiples of the lag plus the longest path on the fastest types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A workflow of another origin, and how many times its least its deadline is."""
+    """A workflow from another source, and its deadline as a multiple of the minimum."""
 
     source: str
     """`real` or `generated`."""
@@ -45,7 +45,7 @@ class Other:
 
 
 def others() -> list[Other]:
-    """All that can be had here: real ones only where their files lie beside the sources."""
+    """Return all available workflows; real ones only if their files are next to the sources."""
     names = [("generated", name) for name in GENERATED]
     folder = instances()
     if folder is not None:
@@ -54,7 +54,7 @@ def others() -> list[Other]:
 
 
 def instances() -> Path | None:
-    """Where the files of real workflows are, if they are here."""
+    """Return the folder with the files of real workflows, if there is one."""
     for parent in Path(__file__).resolve().parents:
         folder = parent.parent / "shared" / "data" / "wfinstances"
         if folder.is_dir():
@@ -63,7 +63,7 @@ def instances() -> Path | None:
 
 
 def jobs_of(other: Other, count: int, seed: int) -> list[Submission]:
-    """So many jobs of a workflow, about one an hour."""
+    """Return jobs of a workflow, about one an hour."""
     rng = random.Random(f"{seed}/scs/{other.source}/{other.name}")
     workflow = timed(_workflow(other, rng), rng)
     deadline = other.times * (LAG + _tightest(workflow))
@@ -79,12 +79,12 @@ def _workflow(other: Other, rng: random.Random) -> Workflow:
         raise FileNotFoundError(other.name)
     content = load(folder / f"{other.name}.json.gz", lenient=True).content
     if not isinstance(content, Workflow):
-        raise TypeError(f"{other.name} is no workflow")
+        raise TypeError(f"{other.name} is not a workflow")
     return content
 
 
 def timed(workflow: Workflow, rng: random.Random) -> Workflow:
-    """A workflow with times on each machine type: what it declares is taken for Standard."""
+    """Return a workflow with times for each machine type; the declared time is that of Standard."""
     ratios: dict[str, list[float]] = {}
     tasks = []
     for task in workflow.tasks:
@@ -105,7 +105,7 @@ def _tightest(workflow: Workflow) -> Duration:
 
 
 def sources() -> Iterator[str]:
-    """Where workflows come from, as far as they can be had here."""
+    """Yield the available sources of workflows."""
     yield "generated"
     if instances() is not None:
         yield "real"

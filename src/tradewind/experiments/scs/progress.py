@@ -1,7 +1,7 @@
-"""What has been simulated so far, kept in a file, so that a long study that was stopped goes on where it was.
+"""Store results in a file, so that a long study can resume after an interruption.
 
-Results count only for the code they were made by: the file begins with a digest of the policies and the workload, and
-one of other code is begun anew. Comments and docstrings do not matter.
+Results are valid only for the code that produced them: the file starts with a digest of the policies and the workload,
+and is discarded if the code has changed. Comments and docstrings do not count.
 """
 
 import ast
@@ -17,11 +17,11 @@ from tradewind.experiments.scs.experiment import Experiment, Result
 
 _PACKAGES = ("tradewind.policies.deadline", "tradewind.policies.parts", "tradewind.experiments.scs")
 _WHAT_IS_RUN = ("settings.py", "workload.py", "others.py", "experiment.py")
-"""Of the experiments; how they are judged and drawn changes no result."""
+"""Experiment modules that results depend on; judging and drawing do not change them."""
 
 
 class Progress:
-    """The results of a study, as far as it has come."""
+    """The results of a study so far."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,18 +35,18 @@ class Progress:
             path.write_text(json.dumps({"code": code}) + "\n", encoding="utf-8")
 
     def of(self, experiment: Experiment) -> Result | None:
-        """The result of an experiment, if it has been run."""
+        """Return the result of an experiment, if it has been run."""
         return self._found.get(_key(experiment))
 
     def add(self, experiment: Experiment, result: Result) -> None:
-        """An experiment has been run."""
+        """Add the result of an experiment."""
         self._found[_key(experiment)] = result
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": _key(experiment), "result": asdict(result)}) + "\n")
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """What can be read; a line that was being written when we were stopped is not."""
+    """Yield the readable lines; the last one may be incomplete after an interruption."""
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
@@ -61,7 +61,7 @@ def _key(experiment: Experiment) -> str:
 
 
 def digest() -> str:
-    """A digest of the code that results depend on."""
+    """Return a digest of the code that results depend on."""
     found = sha256()
     for package in _PACKAGES:
         for file in sorted(files(package).iterdir(), key=lambda file: file.name):
@@ -72,7 +72,7 @@ def digest() -> str:
 
 
 def _bare(source: str) -> str:
-    """What a module does, without comments and docstrings."""
+    """Return a module's code without comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

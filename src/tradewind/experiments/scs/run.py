@@ -1,7 +1,7 @@
-"""Runs the experiments: every policy in every cell on the same jobs, in as many draws as the extent says.
+"""Run the experiments: every policy in every cell on the same jobs, for as many draws as the extent says.
 
-The grid runs in parallel, draw by draw, and results are kept as they come in, so that a study that was stopped goes on
-where it was. Decisions are timed afterwards, alone.
+The grid runs in parallel, draw by draw. Results are stored as they come in, so that an interrupted study can resume.
+Decisions are timed afterwards, without other work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +20,13 @@ from tradewind.experiments.scs.timing import Timing, time_decision
 
 TIMED = (SCS, PLUS)
 MOST_PLANNED = 1_000
-"""How many jobs are planned at once where SCS+ is timed: it takes some hundredths of a second for each."""
+"""Number of jobs planned together when SCS+ is timed: each takes some hundredths of a second."""
 Results = Mapping[tuple[Cell, Variant], tuple[Result, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that the claims are judged by."""
+    """All results that the claims are judged by."""
 
     cells: Results
     noise: Results
@@ -37,12 +37,12 @@ class Study:
 
 
 def steps(extent: Extent) -> int:
-    """How many steps a study takes."""
+    """Return the number of steps of a study."""
     return len(experiments(extent, 0)) + sum(len(_sizes(extent, variant)) for variant in TIMED)
 
 
 def experiments(extent: Extent, seed: int) -> list[Experiment]:
-    """All that is simulated, the first draws first."""
+    """Return all experiments, first draws first."""
     sweeps = (*extent.sweeps, extent.noise)
     found = [
         Experiment(cell, variant, draw, sweep.hours, seed)
@@ -58,14 +58,14 @@ def experiments(extent: Extent, seed: int) -> list[Experiment]:
 
 
 def run_study(extent: Extent, seed: int, step: Step, progress: Progress, workers: int = 0) -> Study:
-    """Run what has not been run; the same seed gives the same results, but for the times that decisions take."""
+    """Run the missing experiments; the same seed gives the same results, except for decision times."""
     grid = experiments(extent, seed)
     found: dict[Experiment, Result] = {}
     for experiment in grid:
         result = progress.of(experiment)
         if result is not None:
             found[experiment] = result
-            step("what was run before")
+            step("results of an earlier run")
     with closing(run_jobs(run_experiment, [each for each in grid if each not in found], workers)) as running:
         for experiment, result in running:
             found[experiment] = result
@@ -95,7 +95,7 @@ def _gather(
     grid: Sequence[Experiment], found: Mapping[Experiment, Result], is_wanted: Callable[[Cell], bool]
 ) -> dict[tuple[Cell, Variant], tuple[Result, ...]]:
     gathered: dict[tuple[Cell, Variant], list[Result]] = {}
-    for experiment in grid:  # in order, whichever ended first
+    for experiment in grid:  # in grid order, not in order of completion
         if isinstance(experiment.case, Cell) and is_wanted(experiment.case):
             gathered.setdefault((experiment.case, experiment.variant), []).append(found[experiment])
     return {key: tuple(results) for key, results in gathered.items()}

@@ -1,9 +1,9 @@
-"""The deadline paper's machines, applications, patterns and deadlines (section 4), and the axes that it leaves open.
+"""The deadline paper's machines, applications, patterns and deadlines (section 4), and the axes it leaves open.
 
-The paper draws run times at random and does not publish them. Prices differ 34-fold, so nothing but Micro would ever be
-preferred unless times differ as much: we draw a preferred type for each service unit, and ratios of times on both sides
-of what makes it the cheapest. Ratios, volumes and the two readings of the rivals are axes. The base volume, of which
-most draws are run, is low so that the whole takes minutes; it was chosen after first trials, and for that reason alone.
+The paper draws run times at random and does not publish them. Prices differ 34-fold, so Micro would always be
+preferred unless times differ as much. We draw a preferred type for each service unit, and ratios of times on both sides
+of the ratio that makes it the cheapest. Ratios, volumes and the two readings of the rivals are axes. The base volume,
+which gets most draws, is low so that the study takes minutes; it was chosen after first trials, for that reason only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from typing import Any, Literal, TypeAlias
 from tradewind.model.machine import Billing, BootLag, MachineType
 from tradewind.model.scenario import Arrivals, Estimates, Noise, Scenario
 from tradewind.model.tenant import Tenant
-from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, money
+from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, money, price_for
 
 LAG = 390 * SECOND
 TYPES = tuple(
     MachineType(name, money(price), billing=Billing(HOUR), boot=BootLag(LAG))
     for name, price in (("micro", 0.02), ("standard", 0.085), ("high-cpu", 0.68), ("high-memory", 0.50))
 )
-"""Table 1, billed by the hour, up after 6.5 minutes."""
+"""Table 1, billed by the hour, ready after 6.5 minutes."""
 INTERVAL = MINUTE
 """The control period: the paper's finest granularity."""
 HOURS = 72
@@ -45,7 +45,7 @@ class Variant:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     lag: Duration = LAG
     period: Duration = HOUR
-    """What machines are billed by; the price of an hour stays the same."""
+    """The billing period; the hourly price stays the same."""
 
 
 SCS = Variant("scs", "scs")
@@ -56,7 +56,7 @@ GAIN = Variant("gain reserve", "gain", {"reading": "reserve"})
 GAIN_QUEUE = Variant("gain queue", "gain", {"reading": "queue"})
 VARIANTS = (SCS, PLUS, GREEDY, GREEDY_QUEUE, GAIN, GAIN_QUEUE)
 PAPER = (SCS, GREEDY, GAIN)
-"""What the paper compares, as it words it."""
+"""The policies that the paper compares, under its wording."""
 RIVALS = (GREEDY, GREEDY_QUEUE, GAIN, GAIN_QUEUE)
 
 
@@ -70,23 +70,23 @@ class Cell:
     volume: float = BASE_VOLUME
     ratios: Ratios = "strong"
     noise: float = 0.0
-    """By how much real run times stray from the estimates: the coefficient of variation of a factor."""
+    """Deviation of actual run times from the estimates: the coefficient of variation of a factor."""
     lag_noise: float = 0.0
-    """By how much the real lag strays from the estimated one, likewise."""
+    """Deviation of the actual lag from the estimated one, likewise."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether estimates are exact."""
+        """Return whether estimates are exact."""
         return not self.noise and not self.lag_noise
 
     @property
     def label(self) -> str:
-        """The cell in a few words."""
+        """Return a short description of the cell."""
         return f"{self.application}, {self.pattern}, {self.deadline / HOUR:g} h, {self.volume:g}/h"
 
 
 def arrivals(pattern: Pattern, volume: float) -> Arrivals:
-    """When jobs come: so many per hour on average, in a pattern of Fig. 7, each independently of the others."""
+    """Return when jobs arrive: a mean rate per hour in a pattern of Fig. 7, independently of each other."""
     rate = f"{volume}/h"
     if pattern == "growing":
         return Arrivals("growing", {"rate": rate, "factor": 10.0})
@@ -103,7 +103,7 @@ def cells(
     patterns: Sequence[Pattern] = PATTERNS,
     deadlines: Sequence[Duration] = DEADLINES,
 ) -> tuple[Cell, ...]:
-    """All cells of a volume."""
+    """Return all cells of a volume."""
     return tuple(
         Cell(application, pattern, deadline, volume, ratios)
         for application in APPLICATIONS
@@ -114,18 +114,18 @@ def cells(
 
 IMPRECISE = 0.2
 NOISY = tuple(Cell("pipeline", pattern, HOUR // 2, noise=IMPRECISE) for pattern in PATTERNS)
-"""Fig. 12: run times stray by 20 %."""
+"""Fig. 12: run times vary by 20 %."""
 LAGGING = tuple(Cell("pipeline", pattern, HOUR, lag_noise=IMPRECISE) for pattern in PATTERNS)
-"""Fig. 13: the lag strays by 20 %."""
+"""Fig. 13: the lag varies by 20 %."""
 SAME = tuple(Cell("pipeline", pattern, HOUR, noise=IMPRECISE) for pattern in PATTERNS)
-"""Run times stray at the deadline of Fig. 13, so that both can be compared."""
+"""Run times vary at the deadline of Fig. 13, so that both can be compared."""
 
 
 def scenario(variant: Variant, seed: int, cell: Cell | None = None) -> Scenario:
-    """One experiment, but for its submissions."""
+    """Return one experiment without its submissions."""
     boot = BootLag(variant.lag, round(variant.lag * cell.lag_noise) if cell else 0)
     machines = tuple(
-        replace(type, price=type.price * variant.period // HOUR, billing=Billing(variant.period), boot=boot)
+        replace(type, price=price_for(type.price, HOUR, variant.period), billing=Billing(variant.period), boot=boot)
         for type in TYPES
     )
     return Scenario(

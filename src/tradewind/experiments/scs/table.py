@@ -1,4 +1,4 @@
-"""Tables: all cells, so that each can be looked up, and what was tried to find causes."""
+"""Write the results of all cells, and of the search for causes, as CSV files."""
 
 import csv
 from pathlib import Path
@@ -55,7 +55,7 @@ def write_table(study: Study, path: Path) -> None:
 
 
 def write_causes(causes: Causes, path: Path) -> None:
-    """Write why SCS is late and why it is dear: a line for each thing that was tried."""
+    """Write a line for each change that was tried to explain why SCS is late and expensive."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -1,8 +1,8 @@
-"""How long one turn of the control loop takes with many active jobs (Fig. 14): 100 hybrid classes, 16 machine types.
+"""Time one decision with many active jobs (Fig. 14): 100 hybrid classes, 16 machine types.
 
-Jobs are submitted over the length of their deadline before the turn that is timed, so that they are in all positions of
-it, and nothing has run yet: every job is in sight. As in the paper, what it takes to learn of new jobs is left out. The
-same turn is timed again once the machines that the policy asks for are held.
+Jobs are submitted over the length of their deadline before the timed decision, so that they cover all stages of it, and
+nothing has run yet: every job is active. As in the paper, the time to take in new jobs is left out. The same decision
+is timed again once the machines that the policy asks for are held.
 """
 
 import random
@@ -30,7 +30,7 @@ _DEADLINE = 2 * HOUR
 
 
 def machine_types(count: int = KINDS) -> tuple[MachineType, ...]:
-    """So many types, a little dearer each time."""
+    """Return machine types of increasing price."""
     return tuple(
         replace(TYPES[place % len(TYPES)], name=f"t{place}", price=TYPES[place % len(TYPES)].price * (10 + place) // 10)
         for place in range(count)
@@ -38,7 +38,7 @@ def machine_types(count: int = KINDS) -> tuple[MachineType, ...]:
 
 
 def job_classes(types: tuple[MachineType, ...], count: int = CLASSES) -> list[Workflow]:
-    """Hybrid jobs with random times."""
+    """Return hybrid jobs with random times."""
     rng = random.Random("scs/timing")
     links = GRAPHS["hybrid"]
     return [
@@ -60,15 +60,15 @@ def _time(rng: random.Random) -> Duration:
 
 
 class Held:
-    """A policy's scaler that can be asked without being followed, until it is let go."""
+    """A policy's scaler that can be called without effect, until it is released."""
 
     def __init__(self, scaler: Scaler) -> None:
         self.scaler = scaler
         self.on_arrival = False
-        """Whether it is let go: it is asked at the next arrival, and followed."""
+        """Whether it is released: it is called at the next arrival, and its actions take effect."""
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """Nothing for now."""
+        """Yield nothing until released."""
         return iter(self.scaler.scale(view) if self.on_arrival else ())
 
 
@@ -76,17 +76,17 @@ class Timing(NamedTuple):
     """Seconds of processor time."""
 
     first: float
-    """The turn in which all jobs are new."""
+    """The decision in which all jobs are new."""
     turn: float
-    """One after that, the least of some."""
+    """A later decision, the minimum of several."""
     held: float = 0.0
     """The same with machines held."""
     machines: int = 0
-    """How many that were."""
+    """The number of machines held."""
 
 
 def time_decision(variant: Variant, jobs: int) -> Timing:
-    """How long turns take with so many active jobs."""
+    """Time decisions with a number of active jobs."""
     types = machine_types()
     policy = build(variant.policy, variant.parameters)
     state = State(types, [Tenant("owner")], MINUTE, 0, declared_time)
@@ -106,7 +106,7 @@ def time_decision(variant: Variant, jobs: int) -> Timing:
 
 
 def _least(scaler: Scaler, state: State, jobs: int) -> float:
-    """The least of some turns: of more where each is short, for there chance weighs most."""
+    """Return the minimum of several decisions; more of them if each is short, because chance matters most there."""
     return min(_lap(scaler, state) for _ in range(max(3, min(50, 10_000 // jobs))))
 
 
@@ -117,5 +117,5 @@ def _lap(scaler: Scaler, state: State) -> float:
 
 
 def _ask(scaler: Scaler, state: State) -> int:
-    """What a scaler wants, without doing it."""
+    """Count the actions that a scaler yields, without applying them."""
     return sum(1 for _ in scaler.scale(state))

@@ -1,12 +1,12 @@
-"""The three applications of Fig. 7, in the paper's spirit, with times drawn for each machine type.
+"""The three applications of Fig. 7, following the paper, with times drawn for each machine type.
 
 - Pipeline: five stages, one after the other.
-- Parallel: an entry, six tasks beside each other, and a join.
+- Parallel: an entry, six parallel tasks, and a join.
 - Hybrid: two pipelines of different length and a fan of three between an entry and a join, with a cross link.
 
-Each service unit has a preferred type and times such that this type is the cheapest for it (`strong`), or times that
-follow no preference (`weak`). All times of a job are then scaled so that its longest way on the fastest types takes 10
-to 18 minutes: with the lag of 6.5 minutes every job can be in time within half an hour.
+Each service unit has a preferred type and times that make this type the cheapest for it (`strong`), or times without
+a preferred type (`weak`). All times of a job are scaled so that its longest path on the fastest types takes 10 to 18
+minutes: with a lag of 6.5 minutes, every job can finish within half an hour.
 """
 
 import random
@@ -29,12 +29,12 @@ GRAPHS: Mapping[Application, Links] = MappingProxyType(
     }
 )
 _CLASSES = 3
-"""Job classes of an application: same graph, times of their own."""
+"""Job classes per application: the same graph with different times."""
 _LEAST, _MOST = 10 * MINUTE, 18 * MINUTE
 
 
 def submissions(cell: Cell, draw: int, seed: int, hours: int = HOURS) -> list[Submission]:
-    """The jobs of one draw of a cell; their times depend on the draw and the application alone."""
+    """Return the jobs of one draw of a cell; their times depend only on the draw and the application."""
     times = random.Random(f"{seed}/scs/{cell.application}/{cell.ratios}/{draw}")
     classes = [job_class(cell.application, cell.ratios, cell.deadline, number, times) for number in range(_CLASSES)]
     rng = random.Random(f"{seed}/scs/{cell.pattern}/{cell.volume}/{draw}")
@@ -46,7 +46,7 @@ def submissions(cell: Cell, draw: int, seed: int, hours: int = HOURS) -> list[Su
 def job_class(
     application: Application, ratios: Ratios, deadline: Duration, number: int, rng: random.Random
 ) -> Workflow:
-    """A class of jobs with times of its own."""
+    """Return a class of jobs with its own times."""
     links = GRAPHS[application]
     rows = [unit_times(ratios, rng) for _ in links]
     ends: list[float] = []
@@ -65,7 +65,7 @@ def job_class(
 
 
 def unit_times(ratios: Ratios, rng: random.Random) -> Sequence[float]:
-    """Times of a service unit on Micro, Standard, High-CPU and High-Memory, relative to each other."""
+    """Return the relative times of a service unit on Micro, Standard, High-CPU and High-Memory."""
     standard = rng.uniform(1, 4)
     if ratios == "weak":
         return (

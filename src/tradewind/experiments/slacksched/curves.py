@@ -1,4 +1,4 @@
-"""Figures that are curves: Fig. 10, 13, 19, 23 and 24."""
+"""Curves like the paper's: Fig. 10, 13, 19, 23 and 24."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ CONFIDENCES: Mapping[float, str] = MappingProxyType({0.5: GREEN, 0.7: BLUE, 0.8:
 
 
 def draw_distributions(path: Path, study: Study) -> None:
-    """Completion times of all jobs, as shares that have ended (Fig. 10)."""
+    """Draw the distribution of completion times of all jobs (Fig. 10)."""
     with canvas(path, 8.0, 3.0) as figure:
         panels = figure.subplots(1, 2)
         for axes, (title, experiment) in zip(panels, (("C2", STANDARD), ("C8, long tasks", "long")), strict=True):
@@ -34,7 +34,7 @@ def draw_distributions(path: Path, study: Study) -> None:
 
 
 def draw_stability(path: Path, _study: Study) -> None:
-    """For how long a machine of C2 must have been stable, to stay so for the length of a task (Fig. 13)."""
+    """Draw how long a C2 machine must have been stable to stay stable for the length of a task (Fig. 13)."""
     gaps = intervals(make_servers(CLUSTERS[STANDARD], 64, 3 * SPAN, 0), DAY, DAY + SPAN)
     lengths = range(5, 95, 5)
     with canvas(path, 5.0, 3.0) as figure:
@@ -47,12 +47,12 @@ def draw_stability(path: Path, _study: Study) -> None:
         axes.plot(list(lengths), line, color=GREY, linestyle="--", label=f"{STABILITY} times its length")
         axes.set_xlabel("length of a task, min")
         axes.set_ylabel("stable for, h")
-        axes.set_title("To last with a probability")
+        axes.set_title("Stable time needed, by probability")
         axes.legend(loc="upper left")
 
 
 def draw_mixed(path: Path, study: Study) -> None:
-    """Completion relative to plain placement where half of the jobs save their progress (Fig. 23)."""
+    """Draw completion relative to plain placement if half of the jobs save their progress (Fig. 23)."""
     kinds = (("interruptible", GREEN), ("uninterruptible", BLUE))
     pairs = list(zip(study["mixed", SLACKSCHED], study["mixed", CAPACITY], strict=True))
     found: dict[bool, list[float]] = {True: [], False: []}
@@ -64,7 +64,7 @@ def draw_mixed(path: Path, study: Study) -> None:
 
 
 def draw_power(path: Path, study: Study) -> None:
-    """Completion relative to plain placement where wind drives capacity (Fig. 19)."""
+    """Draw completion relative to plain placement if wind drives capacity (Fig. 19)."""
     pairs = zip(study["power", SLACKSCHED], study["power", CAPACITY], strict=True)
     found = sorted(ratio for one, two in pairs for ratio in ratios(one, two))
     _draw_relative(path, "With wind power", {SLACKSCHED: (found, BLUE)})
@@ -83,13 +83,13 @@ def _draw_relative(path: Path, title: str, lines: Mapping[str, tuple[list[float]
 
 
 def draw_converging(path: Path, study: Study) -> None:
-    """The share of machines on stable servers, hour by hour (Fig. 24)."""
+    """Draw the fraction of machines on stable servers, hour by hour (Fig. 24)."""
     with canvas(path, 5.0, 3.0) as figure:
         axes = figure.subplots()
         for scheme, label, colour in (("none", "without acquirer", GREY), ("acquirer", "with acquirer", BLUE)):
             runs = [each.converging for each in study["halves", scheme]]
             means = [100 * fmean(values) for values in zip(*runs, strict=False)]
-            axes.plot(range(1, len(means)), means[1:], color=colour, label=label)  # at first there are none
+            axes.plot(range(1, len(means)), means[1:], color=colour, label=label)  # there are none in the first hour
         axes.set_ylim(0, 105)
         axes.set_xlabel("hours")
         axes.set_ylabel("machines on stable servers, %")

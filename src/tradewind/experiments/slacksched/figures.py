@@ -1,4 +1,4 @@
-"""Figures like the paper's, drawn from our runs: Fig. 9 to 19 and 22 to 24."""
+"""Bar charts like the paper's (Fig. 9 to 19 and 22 to 24), drawn from our runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ Rows = Mapping[str, Sequence[float]]
 
 
 def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> list[Path]:
-    """Draw all figures into a folder; the files written."""
+    """Draw all figures into a folder and return the files written."""
     written = []
     for name, (title, labels, rows, axis) in sheets(study).items():
         path = folder / f"{name}.svg"
@@ -51,7 +51,7 @@ FIGURES = 10 + len(CURVES)
 
 
 def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
-    """What is drawn: title, labels, rows and the name of the axis."""
+    """Return the charts to draw: title, labels, rows and the name of the axis."""
     clusters = study.extent.clusters
     reduction = "mean reduction, %"
     base = study[STANDARD, CAPACITY][: len(study[f"error {ERRORS[0]:+.0%}", SLACKSCHED])]
@@ -68,33 +68,33 @@ def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
     markets = ("on-demand", "spot", LARGE_SPOT, "harvest", NEWEST, SLACKSCHED)
     forms = ("first", "several", "shrink")
     return {
-        "fig9-clusters": ("Over clusters", clusters, gains(clusters, (NODELAY, *both)), reduction),
+        "fig9-clusters": ("By cluster", clusters, gains(clusters, (NODELAY, *both)), reduction),
         "fig9-newest-first": (
-            "Over clusters, newest killed first",
+            "By cluster, newest killed first",
             clusters,
             gains([f"{name} {OWN}" for name in clusters], both),
             reduction,
         ),
         "fig11-run-times": (
-            "Over run times",
+            "By distribution of run times",
             ("uniform", "gaussian", "pareto"),
             gains((STANDARD, "gaussian", "pareto"), both),
             reduction,
         ),
         "fig12-length": (
-            "Over the longest task",
+            "By longest task",
             [f"{each} min" for each in lengths],
             gains(list(lengths.values()), both),
             reduction,
         ),
         "fig14-load": (
-            "Over the spacing of jobs",
+            "By spacing of jobs",
             [f"{each} min" for each in loads],
             gains(list(loads.values()), both),
             reduction,
         ),
         "fig15-errors": (
-            "Over errors of estimates",
+            "By error of estimates",
             [f"{error:+.0%}" for error in ERRORS],
             {
                 scheme: [100 * mean_reduction(study[f"error {error:+.0%}", scheme], base) for error in ERRORS]
@@ -134,7 +134,7 @@ def sheets(study: Study) -> dict[str, tuple[str, Sequence[str], Rows, str]]:
 
 
 def draw_bars(path: Path, title: str, labels: Sequence[str], rows: Rows, axis: str) -> None:
-    """Bars side by side, one colour for each scheme."""
+    """Draw bars side by side, one colour per scheme."""
     with canvas(path, max(4.0, 0.9 * len(labels) + 2), 3.0) as figure:
         axes = figure.subplots()
         width = 0.8 / len(rows)

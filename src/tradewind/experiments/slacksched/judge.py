@@ -1,8 +1,8 @@
-"""Whether the paper's claims hold in our simulations: one function for each.
+"""Judge the paper's claims by our simulations: one function per claim.
 
-The paper leaves open what decides absolute levels: the cores of tasks, the load, the order in which attempts give way.
-Claims are therefore judged by order and sign; our figures stand beside the paper's. Where a claim names the order of
-killing, we take the paper's words (oldest first); what our default (newest first) gives is told beside it.
+The paper leaves open what determines absolute levels: the cores of tasks, the load, and the order in which attempts are
+killed. Claims are therefore judged by order and sign, with our figures next to the paper's. If a claim depends on the
+order of killing, we use the paper's (oldest first), and also report the result of our default (newest first).
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ from tradewind.experiments.slacksched.winds import is_measured
 from tradewind.sim.traces.provider import PLACEMENTS
 
 SMALL = 0.02
-"""Differences below this are taken for none."""
+"""Differences below this count as none."""
 
 
 def judge(study: Study) -> list[Claim]:
-    """All claims."""
+    """Judge all claims."""
     return [
         plain(study),
         clusters(study),
@@ -51,12 +51,12 @@ def judge(study: Study) -> list[Claim]:
 
 
 def gain(study: Study, experiment: str, scheme: str = SLACKSCHED, base: str = CAPACITY) -> float:
-    """The mean reduction of a scheme in an experiment."""
+    """Return the mean reduction of a scheme in an experiment."""
     return mean_reduction(study[experiment, scheme], study[experiment, base])
 
 
 def plain(study: Study) -> Claim:
-    """Claim 1 (Fig. 5): the oracle stands for regular machines of the same capacity, as in section 4.1."""
+    """Judge claim 1 (Fig. 5): the oracle stands for regular machines of the same capacity, as in section 4.1."""
     found, oracle = study[STANDARD, CAPACITY], study[STANDARD, ORACLE]
     slow = exp(fmean(log(each) for one, two in zip(found, oracle, strict=True) for each in ratios(one, two)))
     preempted = _share(found)
@@ -67,7 +67,7 @@ def plain(study: Study) -> Claim:
         "1.5x; a third of started tasks preempted; 20% extra work",
         f"{slow:.2f}x; {preempted:.0%} preempted; {extra:.0%} extra work",
         slow > 1.1 and preempted > 0.05,
-        "How many are hit follows from load and cores of tasks, which the paper does not give.",
+        "The number depends on the load and the cores of tasks, which the paper does not give.",
     )
 
 
@@ -85,7 +85,7 @@ def clusters(study: Study) -> Claim:
         "0-24%; at most 13 points behind the oracle; little on C7 and C8",
         f"{_list(gains)}; at most {max(behind.values()):.0%} behind the oracle; newest killed first: {_list(own)}",
         min(gains.values()) > -SMALL and max(busy) > max(quiet) and max(behind.values()) <= 0.13 + SMALL,
-        "Ours lets the oracle bear shrinks that hurt nobody; the paper's, which waits for machines that do not shrink,"
+        "Our oracle tolerates harmless shrinks; the paper's, which waits for machines that do not shrink,"
         f" gains {gain(study, STANDARD, 'strict'):.1%} on {STANDARD}, ours {gain(study, STANDARD, ORACLE):.1%}.",
     )
 
@@ -106,7 +106,7 @@ def zoomed(study: Study) -> Claim:
         "mean 25-27%, p90 20-44%; waiting adds 0-7.5%",
         "; ".join(parts),
         is_better,
-        "Waiting gains little where a shrink ends few of the tasks on a machine.",
+        "Waiting gains little if a shrink kills few of the tasks on a machine.",
     )
 
 
@@ -160,7 +160,7 @@ def misestimates(study: Study) -> Claim:
     under, over = exact - gains["-50%"], exact - gains["+50%"]
     return Claim(
         "6",
-        "wrong estimates of run times do little harm; too short ones hurt more than too long ones",
+        "wrong run-time estimates do little harm; underestimates hurt more than overestimates",
         "little impact up to 50%",
         f"exact {exact:.1%}; {_list(gains, 1)}",
         max(under, over) < 0.08 and under > over - SMALL,
@@ -175,7 +175,7 @@ def acquirer(study: Study) -> Claim:
     alone, trading, both = (found[scheme] for scheme in schemes)
     return Claim(
         "7",
-        "scheduler and acquirer each shorten jobs, and both together most, wherever the provider puts machines",
+        "scheduler and acquirer each shorten jobs, and both together most, for every placement by the provider",
         "scheduler 16-24%, acquirer 8-23%, both 27-32%",
         "; ".join(
             f"{name} {min(each):.0%} to {max(each):.0%}"
@@ -213,15 +213,15 @@ def markets(study: Study) -> Claim:
     newest = mean_reduction(study["cost", NEWEST], study["cost", "spot"])
     return Claim(
         "9",
-        "jobs end sooner on harvest machines than on spot, and sooner still with SlackSched",
+        "jobs finish earlier on harvest machines than on spot, and even earlier with SlackSched",
         "33% below spot; plain harvest 20%",
         f"{ours:.0%} below spot; plain harvest {harvest:.0%}; below spot machines of 16 cores {large:.0%} and"
         f" {plain_large:.0%}; plain harvest with the newest killed first {newest:.0%} below spot",
         ours > harvest > 0,
         f"Of started tasks {_share(study['cost', 'spot']):.0%} are preempted on spot machines of 8 cores,"
         f" {_share(study['cost', LARGE_SPOT]):.0%} on those of 16, {_share(study['cost', 'harvest']):.0%} with plain"
-        f" harvest and {_share(study['cost', SLACKSCHED]):.0%} with SlackSched; regular machines, the best that can be"
-        f" had, are {mean_reduction(study['cost', 'on-demand'], study['cost', 'spot']):.0%} below spot.",
+        f" harvest and {_share(study['cost', SLACKSCHED]):.0%} with SlackSched; regular machines, the upper bound, are"
+        f" {mean_reduction(study['cost', 'on-demand'], study['cost', 'spot']):.0%} below spot.",
     )
 
 
@@ -230,13 +230,13 @@ def power(study: Study) -> Claim:
     found = gain(study, "power")
     return Claim(
         "10",
-        "SlackSched shortens jobs where wind power drives capacity, too",
+        "SlackSched also shortens jobs if wind power drives capacity",
         "15%",
         f"{found:.0%}",
         found > SMALL,
-        "Windy spells of measured Belgian offshore wind."
+        "Windy periods of measured Belgian offshore wind."
         if is_measured()
-        else "Made-up windy spells: the measured wind is not beside this package.",
+        else "Synthetic windy periods: the measured wind data are not next to this package.",
     )
 
 

@@ -1,6 +1,6 @@
-"""What somebody's own work would cost, and how long it would take, on regular, spot and harvest machines."""
+"""Compare the cost and duration of a user's own work on regular, spot and harvest machines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean
@@ -14,20 +14,22 @@ from tradewind.model.units import DAY, MINUTE
 from tradewind.model.workflow import Task, Workflow
 from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
+from tradewind.sim.prospect import steps_of
+from tradewind.sim.rehearsal import Prepare, as_it_is
 from tradewind.sim.traces.clusters import CLUSTERS
 from tradewind.sim.traces.provider import CPUS, Provider
 from tradewind.sim.traces.servers import make_servers
 
 SPAN = 10 * DAY
-"""How long traces are."""
+"""Length of traces."""
 SERVERS = 256
-"""Which is plenty for these."""
+"""More than enough servers for these."""
 MOST = 128
-"""Machines to begin with at most."""
+"""Maximum number of machines at the start."""
 SIZES = {Market.ON_DEMAND: 8, Market.SPOT: 8, Market.HARVEST: 16}
-"""Cores of a machine, on average."""
+"""Mean number of cores of a machine."""
 PER_CORE = 8 << 30
-"""Bytes of memory that come with a core."""
+"""Bytes of memory per core."""
 CASES = (
     ("regular", Market.ON_DEMAND, "capacity", False),
     ("spot", Market.SPOT, "capacity", False),
@@ -45,15 +47,19 @@ class Row:
 
     @property
     def response(self) -> float:
-        """Mean hours from submission to end."""
+        """Return the mean time from submission to end, in hours."""
         return fmean(self.figures.completion) if self.figures.completion else 0.0
 
 
-def compare_markets(work: Sequence[Submission], cluster: str, seed: int) -> list[Row]:
-    """The same work on machines of each market, as many as keep 60 to 80 % of the cores in use."""
-    shifted = [_prepared(each) for each in work]
+def compare_markets(work: Sequence[Submission], cluster: str, seed: int, prepare: Prepare = as_it_is) -> list[Row]:
+    """Simulate the same work on machines of each market, as many as keep 60 to 80 % of the cores in use."""
+
+    def fitted(task: Task) -> Task:
+        return _with_core(prepare(task))
+
+    shifted = [_shifted(each) for each in work]
     wide = max((_width(each.workflow) for each in shifted), default=1)
-    capabilities = frozenset().union(*(task.requirement.capabilities for each in work for task in each.workflow.tasks))
+    capabilities = frozenset().union(*(need.capabilities for each in work for need in _needs(each)))
     servers = make_servers(CLUSTERS[cluster], SERVERS, WARM_UP + SPAN, seed)
     rows = []
     for name, market, policy, acquires in CASES:
@@ -68,7 +74,7 @@ def compare_markets(work: Sequence[Submission], cluster: str, seed: int) -> list
         scenario = Scenario((), kinds, policy=policy, parameters=parameters, interval=MINUTE, seed=seed)
         first = Submission(0, Workflow("warm-up", (Task("warm-up", "warm-up", Requirement(), 0),), ((),)))
         provider = Provider(servers, "random", seed)
-        world = Simulation(scenario, [first, *shifted], build(policy, parameters), provider=provider)
+        world = Simulation(scenario, [first, *shifted], build(policy, parameters), provider=provider, prepare=fitted)
         meter = Meter(world.state, WARM_UP)
         world.run(meter.observe)
         rows.append(Row(name, meter.figures()))
@@ -76,27 +82,35 @@ def compare_markets(work: Sequence[Submission], cluster: str, seed: int) -> list
 
 
 def _equipped(type: MachineType, capabilities: frozenset[str]) -> MachineType:
-    """The type with all capabilities that are asked for, and memory."""
+    """Return the type with all required capabilities, and memory."""
     cores = dict(type.amounts)[CPUS]
     return replace(type, capabilities=capabilities, amounts=amounts(cpus=cores, memory=cores * PER_CORE))
 
 
-def _prepared(submission: Submission) -> Submission:
-    """The same work a warm-up later; tasks that ask for no cores take one."""
+def _shifted(submission: Submission) -> Submission:
+    """Return the same work after the warm-up, adapted so that the machines can run it."""
     workflow = submission.workflow
-    tasks = tuple(replace(task, requirement=_with_core(task.requirement)) for task in workflow.tasks)
-    return Submission(submission.at + WARM_UP, replace(workflow, tasks=tasks))
+    fitted = replace(workflow, tasks=tuple(map(_with_core, workflow.tasks)))
+    return replace(submission, at=submission.at + WARM_UP, workflow=fitted)
 
 
-def _with_core(requirement: Requirement) -> Requirement:
-    counts = {name: count for name, count in requirement.amounts if name in (CPUS, "memory")}
+def _needs(submission: Submission) -> Iterator[Requirement]:
+    """Yield the requirements of all tasks, including those that a program creates later."""
+    yield from (task.requirement for task in submission.workflow.tasks)
+    if submission.rehearsal is not None:
+        yield from (step.requirement for step in steps_of(submission.rehearsal.program))
+
+
+def _with_core(task: Task) -> Task:
+    """Return a task that requests at least one core and no more than a machine has, and perhaps memory."""
+    counts = {name: count for name, count in task.requirement.amounts if name in (CPUS, "memory")}
     counts.setdefault(CPUS, 1)
     counts[CPUS] = min(counts[CPUS], CORES)
-    return Requirement(requirement.capabilities, amounts_of(counts))
+    return replace(task, requirement=Requirement(task.requirement.capabilities, amounts_of(counts)))
 
 
 def _width(workflow: Workflow) -> int:
-    """Cores of the widest level."""
+    """Return the number of cores of the widest level."""
     cores: dict[int, int] = {}
     for task, level in zip(workflow.tasks, workflow.levels(), strict=True):
         cores[level] = cores.get(level, 0) + dict(task.requirement.amounts).get(CPUS, 1)

@@ -1,23 +1,24 @@
-"""Figures of one simulation: completion times of jobs, work wasted, and what the machines cost."""
+"""Measure one simulation: completion times of jobs, wasted work, and the cost of machines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
+from tradewind.core.elastic.events import DELIVERED
 from tradewind.core.log import Record
 from tradewind.core.state import State
 from tradewind.core.summary import percentile
 from tradewind.model.command import Acquire, Admitted, Ended, Kill, Release, Start
-from tradewind.model.event import Finished, MachineLost, MachineReady, MachineResized
+from tradewind.model.event import Finished, MachineLost, MachineReady, MachineResized, Progressed
 from tradewind.model.machine import MachineType
-from tradewind.model.units import HOUR, UNIT, Duration, Money, Time
+from tradewind.model.units import HOUR, UNIT, Duration, Time
 from tradewind.sim.traces.provider import cores_of
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of a simulation."""
+    """The figures of a simulation."""
 
     completion: tuple[float, ...]
     """Hours from submission to end of each job."""
@@ -25,34 +26,34 @@ class Figures:
     starts: int
     preemptions: int
     useful: float
-    """Core-hours of attempts that ended well."""
+    """Core-hours of successful attempts."""
     wasted: float
     """Core-hours of attempts that were preempted."""
     cost: float
     used: float
-    """Share of the cores held that were in use, from the first job to the end of the last."""
+    """Fraction of the held cores in use, from the first job to the end of the last."""
     machines: float
-    """Mean number held in that time."""
+    """Mean number held during that time."""
     stable: float = 0.0
-    """Share of the machines held at the end that are on stable servers, where that is known."""
+    """Fraction of the machines held at the end that are on stable servers, if known."""
     converging: tuple[float, ...] = ()
     """The same after each hour."""
     interruptible: tuple[bool, ...] = ()
-    """Of each job: whether it saves its progress."""
+    """For each job, whether it saves its progress."""
 
     @property
     def waste(self) -> float:
-        """Wasted work relative to all work."""
+        """Return wasted work as a fraction of all work."""
         return self.wasted / (self.wasted + self.useful) if self.useful else 0.0
 
     @property
     def extra(self) -> float:
-        """Wasted work relative to useful work."""
+        """Return wasted work as a fraction of useful work."""
         return self.wasted / self.useful if self.useful else 0.0
 
 
 class Meter:
-    """Measures a simulation from its records, from the end of the warm-up on."""
+    """A meter that measures a simulation from its records, starting at the end of the warm-up."""
 
     def __init__(self, state: State, begin: Time) -> None:
         self._state = state
@@ -63,14 +64,16 @@ class Meter:
         self._running: dict[int, dict[int, tuple[int, Time, int]]] = {}
         """By machine and unit: attempt, start and cores."""
         self._sizes: dict[int, tuple[MachineType, int, Time, bool]] = {}
-        """By machine: its type, cores, since when, and whether it is up."""
+        """By machine: its type, its cores, since when, and whether it is up."""
         self._spells: list[tuple[Time, Time, int, MachineType]] = []
-        self._starts = self._preemptions = 0
+        self._starts = self._preemptions = self._unneeded = 0
         self._useful = self._wasted = 0
+        self._delivered: dict[int, Time] = {}
+        """By share of an elastic unit: the time of its last delivery."""
         self._busy: list[tuple[Time, Time, int]] = []
 
     def observe(self, record: Record) -> None:
-        """Take the next record."""
+        """Process the next record."""
         match record:
             case Start():
                 unit = self._state.units[record.unit]
@@ -81,6 +84,9 @@ class Meter:
                 self._stop(record.machine, record.unit, record.attempt, record.at, is_useful=True)
             case Kill():
                 self._stop(record.machine, record.unit, record.attempt, record.at, is_useful=False)
+                self._unneeded += record.because == DELIVERED
+            case Progressed() if record.deliveries:
+                self._delivered[record.unit] = record.at
             case MachineResized():
                 self._resize(record.machine, record.at, cores_of(record.amounts))
             case MachineReady():
@@ -102,7 +108,7 @@ class Meter:
                 self._end = max(self._end, record.at)
 
     def figures(self) -> Figures:
-        """All figures."""
+        """Return all figures."""
         for machine in list(self._sizes):
             self._leave(machine, self._end)
         begin, end = self._begin, max(self._end, self._begin + 1)
@@ -118,7 +124,7 @@ class Meter:
             completion=tuple(ended[run] / HOUR for run in sorted(ended)),
             unfinished=len(self._submitted) - len(ended),
             starts=self._starts,
-            preemptions=self._preemptions,
+            preemptions=self._preemptions - self._unneeded,
             useful=self._useful / HOUR,
             wasted=self._wasted / HOUR,
             cost=cost / UNIT,
@@ -134,12 +140,16 @@ class Meter:
         _, since, cores = running
         self._busy.append((since, at, cores))
         work = cores * (at - since)
+        delivered = cores * max(0, self._delivered.pop(unit, since) - since)
         if is_useful:
             self._useful += work
+        elif delivered:  # a share loses only the work after its last report
+            self._useful += delivered
+            self._wasted += work - delivered
         else:
             kept = self._state.units[unit].kept if unit in self._state.units else 0
             self._wasted += max(0, work - cores * kept)
-            self._preemptions += 1
+        self._preemptions += not is_useful
 
     def _resize(self, machine: int, at: Time, cores: int) -> None:
         type, before, since, is_up = self._sizes[machine]
@@ -157,24 +167,24 @@ def _overlap(since: Time, until: Time, begin: Time, end: Time) -> Duration:
     return max(0, min(until, end) - max(since, begin))
 
 
-def _price(type: MachineType, cores: int) -> Money:
-    """Of a machine with so many cores, for a billing period, as in the ledger: cores that it lacks are paid back."""
-    return type.price - type.core_price * (cores_of(type.amounts) - cores)
+def _price(type: MachineType, cores: int) -> float:
+    """Return the price of a machine for a billing period as in the ledger: missing cores are refunded."""
+    return float(type.price - type.core_price * (cores_of(type.amounts) - cores))
 
 
 def ratios(ours: Figures, theirs: Figures) -> list[float]:
-    """Completion time of each job relative to another simulation's."""
+    """Return the completion time of each job relative to another simulation."""
     return [mine / other for mine, other in zip(ours.completion, theirs.completion, strict=True) if other > 0]
 
 
 def mean_reduction(ours: Sequence[Figures], theirs: Sequence[Figures]) -> float:
-    """One minus the geometric mean of the ratios of all jobs (the paper's mean reduction)."""
+    """Return one minus the geometric mean of the ratios of all jobs (the paper's mean reduction)."""
     logs = [log(ratio) for mine, other in zip(ours, theirs, strict=True) for ratio in ratios(mine, other)]
     return 1 - exp(fmean(logs)) if logs else 0.0
 
 
 def reduction_in(share: float | None, ours: Sequence[Figures], theirs: Sequence[Figures]) -> float:
-    """How much smaller the mean (None) or a percentile of all completion times is."""
+    """Return the reduction of the mean (None) or a percentile of all completion times."""
 
     def figure(all_: Sequence[Figures]) -> float:
         times = sorted(time for each in all_ for time in each.completion)

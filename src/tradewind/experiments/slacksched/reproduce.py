@@ -1,4 +1,4 @@
-"""From a request to the claims and figures of the paper on harvested capacity."""
+"""Reproduce the paper on harvested capacity: from a request to claims and figures."""
 
 from tradewind.experiments.claims import Report
 from tradewind.experiments.request import Reproduction, Request, drawn

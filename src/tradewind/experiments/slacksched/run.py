@@ -1,4 +1,4 @@
-"""All simulations of a study."""
+"""Plan and run all simulations of a study."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,26 +24,26 @@ CAPACITY, NODELAY, SLACKSCHED, ORACLE = "capacity", "slacksched-nodelay", "slack
 ALL = (CAPACITY, NODELAY, SLACKSCHED, ORACLE)
 MAIN = (CAPACITY, SLACKSCHED, ORACLE)
 LONGEST = (10, 20, 240, 480, 960)
-"""Minutes, besides those of the standard jobs."""
+"""Minutes, besides the value for the standard jobs."""
 SPACINGS = (3, 4, 8)
-"""Minutes, besides that of the standard jobs."""
+"""Minutes, besides the value for the standard jobs."""
 FULL_LOAD = "full load"
-"""Jobs that come so fast, and so many of them, that the machines fill up."""
+"""Jobs that arrive so fast, and in such numbers, that the machines fill up."""
 ERRORS = (-0.5, -0.2, 0.2, 0.5)
 STANDARD = "C2"
 LARGE_SPOT, NEWEST = "spot, 16 cores", "harvest, newest killed"
-"""Markets that are varied, to see what decides between them."""
+"""Market variants that show what makes the difference between them."""
 OWN = "ours"
-"""Label of runs that kill the newest first, which is our default."""
+"""Label of runs that kill the newest attempt first, our default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is run."""
+    """How much to run."""
 
     clusters: tuple[str, ...] = CLUSTER_NAMES
     seeds: int = 4
-    """For clusters and lengths of tasks."""
+    """Seeds for clusters and lengths of tasks."""
     sweep_seeds: int = 2
     jobs: int = 50
     swinging: int = 150
@@ -58,7 +58,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All figures, by experiment and scheme, one for each seed."""
+    """All figures by experiment and scheme, one per seed."""
 
     extent: Extent
     found: Mapping[Key, Sequence[Figures]]
@@ -68,25 +68,25 @@ class Study:
 
 
 class _Plan:
-    """Trials as they are put together."""
+    """The trials planned so far."""
 
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
         self.trials: dict[Key, Trial] = {}
 
     def add(self, experiment: str, scheme: str, trial: Trial, times: int = 1) -> None:
-        """One scheme of an experiment, with so many times the usual number of jobs."""
+        """Add one scheme of an experiment, with a multiple of the usual number of jobs."""
         count = self.extent.swinging if trial.jobs.swing else times * self.extent.jobs
         self.trials[experiment, scheme] = replace(trial, label=experiment, jobs=replace(trial.jobs, count=count))
 
     def schemes(self, experiment: str, names: Sequence[str], jobs: Jobs = SHORT, cluster: str = STANDARD) -> None:
-        """Some policies on the same work and machines."""
+        """Add some policies on the same work and machines."""
         for name in names:
             self.add(experiment, name, Trial("", name, cluster, jobs))
 
 
 def plan(extent: Extent) -> dict[Key, Trial]:
-    """Every trial, but for its seed."""
+    """Return every trial, without its seed."""
     made = _Plan(extent)
     for cluster in extent.clusters:
         made.schemes(cluster, ALL, cluster=cluster)
@@ -100,7 +100,7 @@ def plan(extent: Extent) -> dict[Key, Trial]:
 
 
 def _sweeps(made: _Plan) -> None:
-    """What the gains depend on (Fig. 11 to 15)."""
+    """Add sweeps over the parameters that gains depend on (Fig. 11 to 15)."""
     for distribution in ("gaussian", "pareto"):
         made.schemes(distribution, MAIN, Jobs(distribution))
     for minutes in LONGEST:
@@ -117,7 +117,7 @@ def _sweeps(made: _Plan) -> None:
 
 
 def _machines(made: _Plan) -> None:
-    """Which machines are held, and where they come from (Fig. 16 to 19 and 24)."""
+    """Add trials that vary the machines held and where they come from (Fig. 16 to 19 and 24)."""
     for placement in PLACEMENTS:
         for name in (CAPACITY, SLACKSCHED):
             for acquire in (False, True):
@@ -141,7 +141,7 @@ def _machines(made: _Plan) -> None:
 
 
 def _rivals(made: _Plan) -> None:
-    """Other ways to bear preemptions, and variants of our own (appendix B)."""
+    """Add other ways to handle preemptions, and variants of our own (appendix B)."""
     for minutes in (1, 2):
         made.add(STANDARD, f"checkpoint {minutes}", Trial("", "checkpoint", parameters={"cost": f"{minutes}m"}))
     made.add(STANDARD, "replicate", Trial("", "replicate"))
@@ -154,13 +154,13 @@ def _rivals(made: _Plan) -> None:
 
 
 def seeds_of(extent: Extent, key: Key) -> int:
-    """How many seeds an experiment is run with."""
+    """Return the number of seeds that an experiment is run with."""
     many = key[0] in extent.clusters or key[0] == "long"
     return extent.seeds if many else extent.sweep_seeds
 
 
 def steps(extent: Extent) -> int:
-    """How many simulations a study takes."""
+    """Return the number of simulations in a study."""
     return sum(seeds_of(extent, key) for key in plan(extent))
 
 
@@ -171,7 +171,7 @@ def run_study(extent: Extent, seed: int, step: Callable[[str], None], workers: i
         for key, trial in plan(extent).items()
         for place in range(seeds_of(extent, key))
     ]
-    jobs.sort(key=lambda job: job[1].jobs.longest < 2 * HOUR)  # the longest first
+    jobs.sort(key=lambda job: job[1].jobs.longest < 2 * HOUR)  # longest first, so that the workers finish together
     found: dict[Key, dict[int, Figures]] = {}
     for (key, trial), figures in run_jobs(_run, jobs, workers):
         found.setdefault(key, {})[trial.seed] = figures

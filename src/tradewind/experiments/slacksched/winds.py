@@ -1,8 +1,8 @@
-"""Wind power that drives capacity (section 4.5): measured, where the data are beside the checkout, or made up.
+"""Wind power that drives capacity (section 4.5): measured, if the data are next to the checkout, or synthetic.
 
-The paper takes a trace of Belgian wind and lets its most be full power. Ours are spells of the same country's offshore
-wind, hourly and interpolated to quarters of an hour, each scaled to its own most. Only windy spells are taken: where
-power is short most of the time, nothing is left to harvest.
+The paper uses a trace of Belgian wind power, scaled to its maximum. Ours are periods of offshore wind from the same
+country, hourly and interpolated to quarters of an hour, each scaled to its own maximum. Only windy periods are used: if
+power is low most of the time, there is nothing to harvest.
 """
 
 import random
@@ -18,16 +18,16 @@ from tradewind.sim.traces.steps import Steps, steps_from
 MEASURED = Path(__file__).parents[4].parent / "shared" / "data" / "power" / "belgium_wind_hourly_2016.csv.gz"
 COLUMN = "offshore_mw"
 WINDY = 0.7
-"""Mean power of a spell, as a share of its most, from which on it counts as windy."""
+"""Mean power of a period, as a fraction of its maximum, from which it counts as windy."""
 
 
 def is_measured() -> bool:
-    """Whether measured wind is to be had."""
+    """Return whether measured wind data are available."""
     return MEASURED.is_file()
 
 
 def power_for(length: Duration, seed: int) -> Steps:
-    """Power in thousandths of the most, for so long; the same seed gives the same spell."""
+    """Return power in thousandths of the maximum for a length of time; the same seed gives the same period."""
     if not is_measured():
         return wind(length, seed)
     return random.Random(f"{seed}/spell").choice(_spells(length))
@@ -35,7 +35,7 @@ def power_for(length: Duration, seed: int) -> Steps:
 
 @lru_cache(maxsize=2)
 def _spells(length: Duration) -> list[Steps]:
-    """All windy spells of a length, which follow each other by half of it."""
+    """Return all windy periods of a length, each starting half a length after the previous one."""
     series = read_power(MEASURED, COLUMN, HOUR)
     hours = length // HOUR + 1
     found = []

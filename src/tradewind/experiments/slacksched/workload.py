@@ -14,7 +14,7 @@ SHORTEST = MINUTE
 
 
 def jobs(work: Jobs, seed: int, interruptible: float = 0.0) -> list[Submission]:
-    """Jobs as they arrive after the warm-up, behind a job of no length for which machines are rented at the start."""
+    """Return jobs that arrive after the warm-up, preceded by a job of zero length for which machines are rented."""
     rng = random.Random(f"slacksched/{seed}")
     at: Time = WARM_UP
     found = [Submission(0, Workflow("warm-up", (Task("warm-up", "warm-up", _NEEDS[1], 0),), ((),)))]
@@ -30,7 +30,7 @@ def jobs(work: Jobs, seed: int, interruptible: float = 0.0) -> list[Submission]:
 
 
 def run_time(work: Jobs, rng: random.Random) -> Duration:
-    """A run time from a minute to the longest."""
+    """Draw a run time between a minute and the longest."""
     longest = work.longest
     if work.distribution == "gaussian":
         time = rng.gauss(longest / 2, longest / 8)
@@ -44,5 +44,5 @@ def run_time(work: Jobs, rng: random.Random) -> Duration:
 
 
 def _rate(work: Jobs, at: Time) -> float:
-    """How many times the base rate jobs arrive at a time."""
+    """Return the arrival rate at a time, as a multiple of the base rate."""
     return 1.0 if work.swing is None else (1.0, 4.0)[at // work.swing % 2]

@@ -1,4 +1,4 @@
-"""One simulation of an experiment, and its figures."""
+"""Run and measure one simulation of an experiment."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -6,6 +6,7 @@ from typing import Any
 
 from tradewind.core.log import Record
 from tradewind.core.state import State
+from tradewind.core.why import ensure_ended, stuck
 from tradewind.experiments.slacksched.measure import Figures, Meter
 from tradewind.experiments.slacksched.settings import (
     CORES,
@@ -32,7 +33,7 @@ from tradewind.sim.traces.steps import Steps
 
 
 def run_trial(trial: Trial) -> Figures:
-    """Simulate and measure; the same trial gives the same figures."""
+    """Simulate and measure a trial; the same trial gives the same figures."""
     types = harvest_types() if trial.market is Market.HARVEST else fixed_types(trial.market, trial.size)
     provider = Provider(_servers(trial), trial.placement, trial.seed)
     parameters: dict[str, Any] = {"machines": MACHINES, "kill": trial.kill, **trial.parameters}
@@ -57,13 +58,14 @@ def run_trial(trial: Trial) -> Figures:
             hours[hour] = _stable_share(provider, world.state)
 
     world.run(sink if trial.halves else meter.observe)
+    ensure_ended(stuck(world.state), trial.policy)
     saves = tuple(each.workflow.tasks[0].checkpoint is not None for each in work[1:])
     shares = tuple(hours.values())
     return replace(meter.figures(), stable=shares[-1] if shares else 0.0, converging=shares, interruptible=saves)
 
 
 def _stable_share(provider: Provider, state: State) -> float:
-    """Of the machines held, those on servers of the stable half."""
+    """Return the fraction of held machines on servers of the stable half."""
     servers = [server for machine in state.machines if (server := provider.server_of(machine)) is not None]
     return sum(server % 2 == 0 for server in servers) / len(servers) if servers else 0.0
 

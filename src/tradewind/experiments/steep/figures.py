@@ -1,4 +1,4 @@
-"""The paper's timelines, drawn from our runs: Fig. 4 and 5."""
+"""The paper's timelines (Fig. 4 and 5), drawn from our runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ FIGURES = 4
 
 
 def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> list[Path]:
-    """Draw all figures into a folder; the files written."""
+    """Draw all figures into a folder and return the files written."""
     start = start_of(BASELINE)
     shown = study.shown
     sheets = {
@@ -24,7 +24,7 @@ def draw_figures(study: Study, folder: Path, step: Callable[[str], None]) -> lis
             {"new heuristic": shown[f"2 {NEW}"], "old heuristic": shown[f"2 {OLD}"]},
         ),
         "fig5-experiment3": (
-            f"Experiment 3: {study.scale.chains:,} chains, by what the agents offer",
+            f"Experiment 3: {study.scale.chains:,} chains, by the capabilities of the agents",
             {"new heuristic": shown["3"]},
         ),
         "fig5-experiment4": ("Experiment 4: eight agents killed", {"new heuristic": shown["4"]}),

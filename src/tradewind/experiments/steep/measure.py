@@ -1,4 +1,4 @@
-"""Figures of a run, taken from its lanes."""
+"""Measure a run from its lanes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ TENTHS = 10
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a run took, and how long until the last chain was done that a heuristic can make a difference to."""
+    """The length of a run, and the time until the last chain finished that a heuristic can affect."""
 
     whole: Duration
     shared: Duration
     is_right: bool
-    """Whether every chain ran on an agent that offers what it required."""
+    """Whether every chain ran on an agent that offers what it requires."""
 
 
 def length_of(lanes: Sequence[Lane], start: Time) -> Length:
-    """How long a run took from its start."""
+    """Return the length of a run from its start."""
     return Length(
         last_end(lanes, SETS) - start,
         last_end(lanes, SHARED) - start,
@@ -35,30 +35,30 @@ def length_of(lanes: Sequence[Lane], start: Time) -> Length:
 
 
 def last_end(lanes: Sequence[Lane], sets: Sequence[str]) -> Time:
-    """When the last chain that required one of some sets was done; 0 if none was."""
+    """Return when the last chain that required one of some sets finished; 0 if there was none."""
     return max((bar.end for lane in lanes for bar in lane.bars if bar.what in sets and bar.is_done), default=0)
 
 
 def done(lanes: Sequence[Lane], start: Time) -> int:
-    """How many chains were done."""
+    """Return the number of finished chains."""
     return sum(bar.is_done and bar.begin >= start for lane in lanes for bar in lane.bars)
 
 
 def longest_gap(lanes: Sequence[Lane], start: Time) -> Duration:
-    """The longest time for which an agent stood idle between two chains."""
+    """Return the longest time for which an agent was idle between two chains."""
     return max(
         later.begin - earlier.end for lane in lanes for earlier, later in pairwise(lane.bars) if earlier.begin >= start
     )
 
 
 def finish_spread(lanes: Sequence[Lane], start: Time) -> float:
-    """How far apart the first and the last agent ended their work, as a share of the whole run."""
+    """Return the time between the first and the last agent finishing, as a fraction of the run."""
     ends = [lane.bars[-1].end for lane in lanes]
     return (max(ends) - min(ends)) / (max(ends) - start)
 
 
 def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time, Duration]:
-    """Since when, and how long at most, no agent was up that offers a set which chains still required."""
+    """Return when, and for how long at most, no running agent offered a set that chains still required."""
     until = last_end(lanes, (name,))
     able = [lane for lane in lanes if name in lane.kind.split("+") and lane.up is not None]
     stays = sorted((lane.up or 0, lane.gone if lane.gone is not None else until) for lane in able)
@@ -72,7 +72,7 @@ def longest_without(lanes: Sequence[Lane], name: str, start: Time) -> tuple[Time
 
 
 class Tenths:
-    """Measures the processor time that each tenth of the chains takes, from the first start to the last end."""
+    """A meter of the processor time that each tenth of the chains takes, from the first start to the last end."""
 
     def __init__(self, chains: int, start: Time) -> None:
         self._start = start
@@ -82,7 +82,7 @@ class Tenths:
         self._marks: list[float] = []
 
     def observe(self, record: Record) -> None:
-        """Take the next record of the log."""
+        """Process the next record of the log."""
         if type(record) is Start and record.at >= self._start:
             if self._starts % self._size == 0:
                 self._marks.append(thread_time())
@@ -93,5 +93,5 @@ class Tenths:
                 self._marks.append(thread_time())
 
     def microseconds(self) -> list[float]:
-        """For a chain of each tenth: its placement, its end, and the simulated cloud."""
+        """Return the time per chain in each tenth: its placement, its end, and the simulated cloud."""
         return [1e6 * (later - earlier) / self._size for earlier, later in pairwise(self._marks)]

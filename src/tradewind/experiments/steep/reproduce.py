@@ -1,4 +1,4 @@
-"""From a request to the capability paper's claims and figures: simulated at full size, for real at reduced size."""
+"""Reproduce the capability paper: simulated at full size, with real processes at reduced size."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs the four experiments: many draws of 1 and 2 in each reading, in parallel; then 3, which is timed, and 4."""
+"""Run the four experiments: many draws of 1 and 2 in each reading, in parallel; then 3, which is timed, and 4."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from tradewind.model.units import Duration, Time
 from tradewind.pictures.lanes import Lane
 
 MANY = replace(DYNAMIC, is_many=True)
-"""Experiment 2 with as many machines started at once as the work justifies: ours, not the paper's."""
+"""Experiment 2 with as many machines started at once as the work justifies; not in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same workload with both heuristics."""
+    """The results of one workload with both heuristics."""
 
     new: Length
     old: Length
@@ -57,7 +57,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What came of experiment 3."""
+    """The results of experiment 3."""
 
     chains: int
     agents: int
@@ -67,7 +67,7 @@ class Scale:
     spread: float
     is_right: bool
     tenths: Sequence[float]
-    """Microseconds for a chain."""
+    """Microseconds per chain."""
     cpu: float
     """Seconds of processor time."""
     wall: float
@@ -76,7 +76,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What came of experiment 4."""
+    """The results of experiment 4."""
 
     chains: int
     done: int
@@ -85,16 +85,16 @@ class Faults:
     """The same run without kills."""
     kills: int
     again: int
-    """Chains that were lost with their agents, and ran again."""
+    """Chains that were lost with their agents and ran again."""
     created: int
     without: Mapping[str, tuple[Time, Duration]]
-    """For each required set, since when after the start and for how long at most no agent offered it."""
+    """For each required set, when after the start and for how long at most no agent offered it."""
     is_right: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that the claims are judged by."""
+    """All results that the claims are judged by."""
 
     pairs: Mapping[tuple[int, Reading], tuple[Pair, ...]]
     many: tuple[Length, ...]
@@ -105,9 +105,9 @@ class Study:
 
 
 def draws(extent: Extent, seed: int) -> list[Draw]:
-    """All workloads of experiments 1 and 2."""
+    """Return all workloads of experiments 1 and 2."""
     first, second = extent.draws
-    # experiment 1 depends neither on the mean run time nor on how long VMs take to start
+    # experiment 1 depends on neither the mean run time nor the start time of VMs
     readings = [r for r in extent.readings if r.scale == 1 and r.boot == BASELINE.boot]
     return [
         *(Draw(1, STATIC, reading, seed * first + place) for reading in readings for place in range(first)),
@@ -116,19 +116,19 @@ def draws(extent: Extent, seed: int) -> list[Draw]:
 
 
 def steps(extent: Extent) -> int:
-    """How many steps a study takes."""
+    """Return the number of steps of a study."""
     return len(draws(extent, 0)) + 3
 
 
 def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
-    """Run all experiments; the same seed gives the same results, but for the times that decisions take."""
+    """Run all experiments; the same seed gives the same results, except for decision times."""
     found: dict[Draw, Pair] = {}
     wanted = draws(extent, seed)
     for draw, pair in run_jobs(run_pair, wanted, workers):
         found[draw] = pair
         step(f"experiment {draw.experiment}, {draw.reading.name}")
     pairs: dict[tuple[int, Reading], list[Pair]] = {}
-    for draw in wanted:  # in order, whichever ended first
+    for draw in wanted:  # in the order of the draws, not of completion
         pairs.setdefault((draw.experiment, draw.reading), []).append(found[draw])
     start = start_of(BASELINE)
     many = [length_of(simulate(MANY, BASELINE, NEW, seed * extent.draws[1] + place), start) for place in range(4)]
@@ -152,14 +152,14 @@ def run_study(extent: Extent, seed: int, step: Step, workers: int = 0) -> Study:
 
 
 def run_pair(draw: Draw) -> Pair:
-    """One workload with both heuristics."""
+    """Run one workload with both heuristics."""
     start = start_of(draw.reading)
     new, old = (length_of(simulate(draw.trial, draw.reading, policy, draw.seed), start) for policy in (NEW, OLD))
     return Pair(new, old)
 
 
 def run_scale(trial: Trial, seed: int) -> tuple[Scale, list[Lane]]:
-    """Experiment 3."""
+    """Run experiment 3."""
     start = start_of(BASELINE)
     tenths = Tenths(trial.chains, start)
     begin, begin_cpu = perf_counter(), thread_time()
@@ -181,7 +181,7 @@ def run_scale(trial: Trial, seed: int) -> tuple[Scale, list[Lane]]:
 
 
 def run_faults(seed: int) -> tuple[Faults, list[Lane]]:
-    """Experiment 4."""
+    """Run experiment 4."""
     start = start_of(BASELINE)
     lanes = simulate(FAULTS, BASELINE, NEW, seed)
     calm = simulate(replace(FAULTS, kills=0), BASELINE, NEW, seed)

@@ -1,19 +1,20 @@
-"""The capability paper's system and workloads (section 7, Table 1), and how we read what it leaves open.
+"""The capability paper's system and workloads (section 7, Table 1), and our reading of what it leaves open.
 
 Given: the VM setups and their limits; 100, 1,000 and 300,000 chains; eight agents at the start of experiments 1 and 4,
 one VM at that of 2 and 3; almost three minutes to start a VM; look-ups every 20 seconds; one VM of a setup created at a
 time; eight agents killed from between minutes 2 and 3 on; the lengths of the runs.
 
-Not given, so taken as follows and varied in `READINGS`:
-- *Shares of the required sets.* Equal in experiments 3 and 4: in 3 the agents of all setups end together, and they are
-  as many for R1 as for R2, and twice as many for R3 and R4 together. In experiments 1 and 2 the run lengths tell more:
-  the new heuristic can shorten a run by what they say only if chains of R3 and R4 are the last to end, so these were
-  more, or longer. `INFERRED` takes a tenth more of them, about the most with which agents still end "almost" together.
-  It was chosen after equal shares had fallen short of the published gains, and it is the same for both heuristics.
-- *Run times.* Spread evenly from half to one and a half times their mean. They are not all alike: no length of a chain
+Not given, and therefore assumed as follows and varied in `READINGS`:
+- *Shares of the required sets.* Equal in experiments 3 and 4: in 3 the agents of all setups finish together, there are
+  as many agents for R1 as for R2, and twice as many for R3 and R4 together. In experiments 1 and 2 the run lengths say
+  more: the new heuristic can shorten a run by the published amount only if chains of R3 and R4 finish last, so there
+  were more of them, or longer ones. `INFERRED` assumes a tenth more, about the largest number with which agents still
+  finish "almost" together. It was chosen after equal shares had fallen short of the published gains, and is the same
+  for both heuristics.
+- *Run times.* Uniform from half to one and a half times their mean. They are not all equal: no length of a chain
   divides both 11:48 and 13:14. The means make our runs about as long as the paper's; gains in experiment 1 do not
   depend on them.
-- *When agents are killed.* The first in the third minute, the others up to minute 10, each time any one that is up.
+- *When agents are killed.* The first in the third minute, the others up to minute 10, each time a random running one.
 """
 
 from dataclasses import dataclass, replace
@@ -24,42 +25,42 @@ from tradewind.model.units import HOUR, MINUTE, SECOND, Duration, Time, seconds
 
 SETS = ("R1", "R2", "R3", "R4")
 SHARED = ("R3", "R4")
-"""Those that some agents offer both of; only here can a heuristic make a difference."""
+"""Sets that some agents offer both of; a heuristic can only make a difference here."""
 SETUPS = {"R1": 2, "R2": 2, "R3": 1, "R4": 1, "R3+R4": 2}
-"""How many VMs of each setup there may be (Table 1)."""
+"""Maximum number of VMs of each setup (Table 1)."""
 AGENTS_PER_VM = 125
-"""In experiment 3."""
+"""Limits in experiment 3."""
 INTERVAL = 20 * SECOND
 NEW, OLD = "capability", "capability-old"
 PAPER_TIMES = {1: (708, 794), 2: (991, 1084)}
-"""Seconds that experiments 1 and 2 took in the paper, with the new heuristic and with the old one."""
+"""Seconds that experiments 1 and 2 took in the paper, with the new and the old heuristic."""
 KILLS = 8
 FIRST_KILL = (2 * MINUTE, 3 * MINUTE)
 LAST_KILL = 10 * MINUTE
 
 Agents: TypeAlias = dict[str, int]
-"""How many of each setup."""
+"""Number of machines of each setup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the paper leaves open of a workload and of the cloud."""
+    """One way to read what the paper leaves open about the workload and the cloud."""
 
     name: str
     shares: tuple[int, int, int, int] = (1, 1, 1, 1)
-    """Of R1 to R4, in proportion."""
+    """Proportions of R1 to R4."""
     is_drawn: bool = False
-    """Whether each chain draws its set, by the shares, instead of the shares being exact."""
+    """Whether each chain draws its set at random by the shares, instead of exact shares."""
     spread: float = 0.5
-    """Run times lie evenly between the mean less and plus this part of it; above 1, they are exponential."""
+    """Run times are uniform between the mean minus and plus this fraction; above 1, they are exponential."""
     scale: float = 1.0
-    """Of the mean run time."""
+    """Factor on the mean run time."""
     boot: Duration = 175 * SECOND
 
 
 BASELINE = Reading("equal shares, run times +-50%")
 INFERRED = Reading("a tenth more of R3 and R4", (10, 10, 11, 11))
-"""What the lengths of the paper's runs say of the workload of experiments 1 and 2."""
+"""The workload of experiments 1 and 2 that the lengths of the paper's runs imply."""
 READINGS = (
     INFERRED,
     BASELINE,
@@ -79,16 +80,16 @@ READINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One experiment, but for the heuristic and chance."""
+    """One experiment without the heuristic and the random draws."""
 
     chains: int
     mean: Duration
     agents: tuple[tuple[str, int], ...]
-    """Those there from the start."""
+    """Agents present from the start."""
     is_static: bool = False
-    """Whether no others are created."""
+    """Whether no further agents are created."""
     is_many: bool = False
-    """Whether as many machines are created as the work justifies, and not one of a setup at a time."""
+    """Whether as many machines are created as the work justifies, instead of one of a setup at a time."""
     per_vm: int = 1
     kills: int = 0
 
@@ -102,10 +103,10 @@ FAULTS = replace(DYNAMIC, agents=ALL_AGENTS, kills=KILLS)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is run."""
+    """How much to run."""
 
     draws: tuple[int, int] = (60, 12)
-    """How many workloads are drawn for experiments 1 and 2 in each reading."""
+    """Number of workloads drawn for experiments 1 and 2 in each reading."""
     scale: Trial = SCALE
     readings: tuple[Reading, ...] = READINGS
 
@@ -115,7 +116,7 @@ QUICK = Extent((12, 4), replace(SCALE, chains=30_000, agents=(("R1", 12),), per_
 
 
 def setups(trial: Trial, reading: Reading) -> tuple[MachineType, ...]:
-    """The machine types of an experiment: each machine is one agent."""
+    """Return the machine types of an experiment; each machine is one agent."""
     return tuple(
         MachineType(
             name,
@@ -129,5 +130,5 @@ def setups(trial: Trial, reading: Reading) -> tuple[MachineType, ...]:
 
 
 def start_of(reading: Reading) -> Time:
-    """When work is submitted: the agents of the start are up, and a look-up has just passed."""
+    """Return when work is submitted: the initial agents are up, and a look-up has just passed."""
     return -(-reading.boot // INTERVAL) * INTERVAL + SECOND

@@ -11,7 +11,7 @@ _REQUIREMENTS = {name: Requirement(frozenset((name,))) for name in SETS}
 
 
 def chains(trial: Trial, reading: Reading, seed: int) -> Workflow:
-    """A workflow of chains that wait for nothing but an agent; the same seed gives the same chains."""
+    """Return a workflow of independent chains; the same seed gives the same chains."""
     rng = random.Random(f"steep {seed} {trial.chains} {reading.name}")
     names = _required_sets(trial.chains, reading, rng)
     mean = trial.mean * reading.scale
@@ -23,7 +23,7 @@ def chains(trial: Trial, reading: Reading, seed: int) -> Workflow:
 
 
 def warm_up() -> Workflow:
-    """A chain that lasts no time, for which the agents of the start are rented."""
+    """Return a chain of zero length, for which the initial agents are rented."""
     return Workflow("warm-up", (Task("warm-up", "warm-up", _REQUIREMENTS["R1"], 0),), ((),))
 
 

@@ -1,4 +1,4 @@
-"""Simulations that begin with agents already there, and in which agents are killed."""
+"""Simulate experiments that start with running agents, and in which agents are killed."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ from heapq import heappush
 from itertools import count
 
 from tradewind.core.log import Record, Sink
+from tradewind.core.why import ensure_ended, stuck
 from tradewind.experiments.steep.settings import (
     FIRST_KILL,
     INTERVAL,
@@ -26,11 +27,11 @@ from tradewind.policies.registry import build
 from tradewind.sim.driver import Simulation
 
 _KILLS = 1 << 59
-"""Kills are numbered from here, behind all other events of their instant but timers."""
+"""Kills are numbered from here, after all other events of the same instant except timers."""
 
 
 class Standing:
-    """Rents the agents of the start at the first occasion; once they are up, another scaler takes over, if any."""
+    """A scaler that first rents the initial agents, then delegates to another scaler, if any."""
 
     on_arrival = True
 
@@ -41,7 +42,7 @@ class Standing:
         self._are_up = False
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """What is there from the start, then what is needed."""
+        """Rent the initial agents, then whatever the other scaler needs."""
         if self._is_begun:
             self._are_up = self._are_up or not _is_any_booting(view)
             if self._then is not None and self._are_up:
@@ -52,7 +53,7 @@ class Standing:
             for kind in view.kinds:
                 number = self._agents.get(kind.type.name, 0)
                 if number:
-                    yield Rent(pool, kind, number, "it is there when the experiment begins")
+                    yield Rent(pool, kind, number, "initial agent of the experiment")
 
 
 def _is_any_booting(view: View) -> bool:
@@ -60,7 +61,7 @@ def _is_any_booting(view: View) -> bool:
 
 
 class Perilous(Simulation):
-    """A simulation in which, at given times, one of the machines that are up is lost."""
+    """A simulation in which one running machine is lost at each of some given times."""
 
     def __init__(
         self, scenario: Scenario, work: Sequence[Submission], policy: Policy, kills: Sequence[Time], seed: int
@@ -71,7 +72,7 @@ class Perilous(Simulation):
         self._numbers = count(_KILLS)
 
     def run(self, sink: Sink) -> None:
-        """Let time pass, killing a machine as each of the times comes."""
+        """Run the simulation, killing a machine at each of the given times."""
 
         def watch(record: Record) -> None:
             sink(record)
@@ -82,13 +83,13 @@ class Perilous(Simulation):
 
     def _kill(self, now: Time) -> None:
         up = [machine.id for machine in self.state.machines.values() if machine.is_up]
-        if up:  # otherwise later
+        if up:  # otherwise try again later
             self._kills.pop()
             heappush(self._heap, MachineLost(now, next(self._numbers), self._rng.choice(up), "killed"))
 
 
 def simulate(trial: Trial, reading: Reading, policy: str, seed: int, sink: Sink | None = None) -> list[Lane]:
-    """Run an experiment; what ran where. A sink, if there is one, gets every record, too."""
+    """Run an experiment and return what ran where. A sink, if given, receives every record, too."""
     start = start_of(reading)
     combined = policy_of(trial, policy)
     work = [Submission(0, warm_up()), Submission(start, chains(trial, reading, seed))]
@@ -102,11 +103,12 @@ def simulate(trial: Trial, reading: Reading, policy: str, seed: int, sink: Sink 
             sink(record)
 
     world.run(both if sink is not None else lanes.observe)
+    ensure_ended(stuck(world.state), policy)
     return lanes.lanes
 
 
 def policy_of(trial: Trial, name: str) -> Policy:
-    """A policy that begins with the agents of an experiment."""
+    """Return a policy that starts with the agents of an experiment."""
     built = build(name, {"one_at_a_time": not trial.is_many, "idle_timeout": 0})
     standing = Standing(dict(trial.agents), None if trial.is_static else built.scaler)
     return replace(built, scaler=standing)

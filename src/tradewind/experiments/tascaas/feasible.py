@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tradewind.core.divisible.records import Spec
+from tradewind.experiments.tascaas.world import Job, Site
 from tradewind.model.units import Time
-from tradewind.sim.divisible.world import SitePlan
 
 _NOTHING = 1e-3
 """Iterations that are not worth a path."""
 
 
-def share_in_time(sites: Sequence[SitePlan], jobs: Sequence[tuple[Time, Spec]]) -> float:
+def share_in_time(sites: Sequence[Site], jobs: Sequence[tuple[Time, Job]]) -> float:
     """The part of all iterations that could be done by when they are due; 1: every target can be met."""
-    windows = [(at, at + (spec.target or 0)) for at, spec in jobs]
+    windows = [(at, at + job.target) for at, job in jobs]
     edges = sorted({time for window in windows for time in window})
     stretches = list(pairwise(edges))
     source, sink = len(jobs) + len(stretches), len(jobs) + len(stretches) + 1
@@ -31,12 +30,12 @@ def share_in_time(sites: Sequence[SitePlan], jobs: Sequence[tuple[Time, Spec]]) 
         for number, (since, due) in enumerate(windows):
             if since <= begin and end <= due:
                 network.add(number, place, sum(rates[: jobs[number][1].maximum]))
-    for number, (_, spec) in enumerate(jobs):
-        network.add(source, number, float(spec.iterations))
-    return network.flow(source, sink) / sum(spec.iterations for _, spec in jobs)
+    for number, (_, job) in enumerate(jobs):
+        network.add(source, number, float(job.iterations))
+    return network.flow(source, sink) / sum(job.iterations for _, job in jobs)
 
 
-def _done(site: SitePlan, slot: int, begin: Time, end: Time) -> float:
+def _done(site: Site, slot: int, begin: Time, end: Time) -> float:
     return site.noise[slot % len(site.noise)].done(site.speed, begin, end)
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tradewind.core.divisible.records import Job
 from tradewind.experiments.tascaas.judge import groups, shown
-from tradewind.experiments.tascaas.run import Study, measures_of
+from tradewind.experiments.tascaas.run import Study
+from tradewind.experiments.tascaas.world import Outcome, Ran, measures_of
 from tradewind.model.units import MINUTE, in_seconds
 from tradewind.pictures.canvas import canvas
 from tradewind.pictures.style import BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
-from tradewind.sim.divisible.world import Outcome
 
 FIGURES = 7
 _LINES = (PINK, GREEN, SKY, ORANGE, BLUE, RED, GREY)
@@ -51,7 +50,7 @@ def draw_slots(outcome: Outcome, path: Path) -> None:
         axes.legend(loc="upper right", ncols=3)
 
 
-def draw_jobs(jobs: list[Job], target: int, path: Path) -> None:
+def draw_jobs(jobs: list[Ran], target: int, path: Path) -> None:
     """Fig. 4 to 6: how long each job took, and with how many partitions."""
     with canvas(path, 7, 4) as figure:
         axes = figure.subplots()

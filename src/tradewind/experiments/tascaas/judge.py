@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import correlation, fmean
 
-from tradewind.core.divisible.records import Job
 from tradewind.experiments.claims import Claim
-from tradewind.experiments.tascaas.run import Study, Whole, feasible
+from tradewind.experiments.tascaas.run import ORIGINAL, OURS, Study, Whole, feasible
 from tradewind.experiments.tascaas.settings import SLOTS
 from tradewind.experiments.tascaas.static import TABLE
+from tradewind.experiments.tascaas.world import Outcome, Ran, Sample, measures_of
 from tradewind.model.units import in_seconds
-from tradewind.sim.divisible.driver import lateness
-from tradewind.sim.divisible.world import Outcome, Sample
 
 INTERVAL = 1 / 20
 """A report interval, as part of a job's target."""
@@ -19,7 +17,7 @@ INTERVAL = 1 / 20
 
 @dataclass(frozen=True, slots=True)
 class Punctuality:
-    """How a balancer met targets."""
+    """How a policy met targets."""
 
     jobs: int
     met: int
@@ -35,10 +33,10 @@ def judge(study: Study) -> list[Claim]:
     return [meets(study), follows(study), adds(study), shortens(study), costs(study), survives(study)]
 
 
-def punctuality(study: Study, balancer: str) -> Punctuality:
+def punctuality(study: Study, policy: str) -> Punctuality:
     """Over all workloads."""
-    jobs = [job for whole, outcome in study.wholes.items() if whole.balancer == balancer for job in outcome.jobs]
-    misses = [_relative(job) for job in jobs]
+    jobs = [job for whole, outcome in study.wholes.items() if whole.policy == policy for job in outcome.jobs]
+    misses = [job.relative for job in jobs]
     return Punctuality(
         len(jobs),
         sum(miss <= 0 for miss in misses),
@@ -48,13 +46,9 @@ def punctuality(study: Study, balancer: str) -> Punctuality:
     )
 
 
-def _relative(job: Job) -> float:
-    return lateness(job) / (job.spec.target or 1) if job.state == "done" else 1.0
-
-
 def meets(study: Study) -> Claim:
     """Claim 1."""
-    ours, theirs = punctuality(study, "ruper"), punctuality(study, "ruper-original")
+    ours, theirs = punctuality(study, OURS), punctuality(study, ORIGINAL)
     return Claim(
         "1",
         "jobs of five types (3600 to 900 s, one initial partition) on 32+16+8 slots meet their time, none late by more"
@@ -73,24 +67,22 @@ def _full(study: Study) -> str:
     late = [
         (whole, outcome, job)
         for whole, outcome in study.wholes.items()
-        if whole.balancer == "ruper"
+        if whole.policy == OURS
         for job in outcome.jobs
-        if _relative(job) > 0
+        if job.relative > 0
     ]
     if not late:
         return ""
-    told = sum(
-        any(notice.job == job.id and notice.what == "late" for notice in outcome.notices) for _, outcome, job in late
-    )
+    told = sum(job.is_warned for _, _, job in late)
     busy = min(_share_full(outcome, job) for _, outcome, job in late)
     could = min(feasible(whole) for whole in {whole for whole, _, _ in late})
     return (
         f"Of {len(late)} late ones {told} were predicted; hardly a slot was free for {busy:.0%} of their time or more;"
-        f" somebody who knew all arrivals could do {could:.1%} of the work in time. "
+        f" with all arrivals known in advance, {could:.1%} of the work could be done in time. "
     )
 
 
-def _share_full(outcome: Outcome, job: Job) -> float:
+def _share_full(outcome: Outcome, job: Ran) -> float:
     """For what part of a job's time hardly a slot was free."""
     end = outcome.end if job.ended is None else job.ended
     total = sum(SLOTS.values())
@@ -99,12 +91,12 @@ def _share_full(outcome: Outcome, job: Job) -> float:
 
 def shown(study: Study) -> Outcome:
     """The run that is drawn."""
-    return next(outcome for whole, outcome in study.wholes.items() if whole.balancer == "ruper")
+    return next(outcome for whole, outcome in study.wholes.items() if whole.policy == OURS)
 
 
 def follows(study: Study) -> Claim:
     """Claim 2."""
-    runs = [outcome for whole, outcome in study.wholes.items() if whole.balancer == "ruper"]
+    runs = [outcome for whole, outcome in study.wholes.items() if whole.policy == OURS]
     found = [_following(outcome.samples) for outcome in runs]
     spare, link, short = (fmean(row[place] for row in found) for place in range(3))
     total = sum(SLOTS.values())
@@ -131,7 +123,7 @@ def _following(samples: Sequence[Sample]) -> tuple[float, float, float]:
 def adds(study: Study) -> Claim:
     """Claim 3."""
     steady, calm, fallen = (outcome.jobs[0] for outcome in (study.steady, study.calm, study.falling))
-    rounds = sum(notice.what == "partitions" for notice in study.falling.notices)
+    rounds = fallen.rounds
     return Claim(
         "3",
         "constant heterogeneity: few partitions; falling speeds: more are added until the time is met (Fig. 7, 8)",
@@ -141,12 +133,12 @@ def adds(study: Study) -> Claim:
         holds=steady.made <= 5
         and fallen.made > calm.made
         and rounds >= 2
-        and all(lateness(job) <= 0 for job in (steady, calm, fallen)),
+        and all(job.lateness <= 0 for job in (steady, calm, fallen)),
     )
 
 
-def _left(job: Job) -> str:
-    return f"done {in_seconds(-lateness(job)):.0f} s before its time"
+def _left(job: Ran) -> str:
+    return f"done {in_seconds(-job.lateness):.0f} s before its time"
 
 
 def shortens(study: Study) -> Claim:
@@ -196,13 +188,9 @@ def costs(study: Study) -> Claim:
     )
 
 
-def _time_at_work(outcome: Outcome, job: Job) -> float:
+def _time_at_work(outcome: Outcome, job: Ran) -> float:
     """Seconds of all partitions of a job."""
-    spans: dict[int, list[int]] = {}
-    for measure in outcome.measures:
-        if measure.job == job.number:
-            spans.setdefault(measure.partition, []).append(measure.at)
-    return sum(in_seconds(max(times) - min(times)) for times in spans.values())
+    return sum(in_seconds(rows[-1].at - rows[0].at) for rows in measures_of(outcome, job).values())
 
 
 def survives(study: Study) -> Claim:
@@ -213,20 +201,20 @@ def survives(study: Study) -> Claim:
         "beyond the paper: with workers killed at random, results for exactly N iterations are delivered, none twice",
         "a dead worker's results are lost",
         f"{killed.kills} workers killed, {killed.outages} outages of the service: {killed.delivered:,} of"
-        f" {killed.iterations:,} delivered, {killed.twice} twice, {killed.missing} missing; {killed.lost} leases ran"
-        f" out, {killed.wasted / killed.iterations:.1%} done in vain; {killed.hours:.2f} h, undisturbed"
-        f" {killed.undisturbed:.2f} h",
+        f" {killed.iterations:,} delivered, {killed.twice} twice, {killed.missing} missing; {killed.machines} kills"
+        f" took the machine, {killed.wasted / killed.iterations:.1%} of the work was done again; {killed.hours:.2f} h,"
+        f" undisturbed {killed.undisturbed:.2f} h",
         holds=killed.delivered == killed.iterations and killed.twice == 0 and killed.missing == 0,
     )
 
 
-def groups(study: Study) -> dict[int, list[Job]]:
+def groups(study: Study) -> dict[int, list[Ran]]:
     """Jobs of the drawn runs by their target in seconds."""
-    found: dict[int, list[Job]] = {}
+    found: dict[int, list[Ran]] = {}
     for whole, outcome in study.wholes.items():
-        if whole.balancer == "ruper" and whole.seed == _first_seed(study):
+        if whole.policy == OURS and whole.seed == _first_seed(study):
             for job in outcome.jobs:
-                found.setdefault(round(in_seconds(job.spec.target or 0)), []).append(job)
+                found.setdefault(round(in_seconds(job.job.target)), []).append(job)
     return found
 
 

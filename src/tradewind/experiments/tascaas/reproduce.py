@@ -1,5 +1,6 @@
 """From a request to the TaScaaS paper's claims and figures, simulated and live."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from tradewind.experiments.claims import Claim, Report
@@ -9,10 +10,13 @@ from tradewind.experiments.tascaas.judge import judge
 from tradewind.experiments.tascaas.notes import notes
 from tradewind.experiments.tascaas.run import run_study, steps
 from tradewind.experiments.tascaas.settings import FULL, QUICK, Extent
+from tradewind.model.errors import TradewindError
 
 
 def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
     """Run the experiments, judge the claims and draw the figures; without matplotlib, claims only."""
+    if request.is_live:
+        _check_extra()
     extent = extent or (QUICK if request.is_quick else FULL)
     step = request.steps((steps(extent) + FIGURES) * request.is_simulated + request.is_live)
     claims: list[Claim] = []
@@ -28,3 +32,13 @@ def reproduce(request: Request, extent: Extent | None = None) -> Reproduction:
 
         claims += live.claims(step, request.seed)
     return Reproduction(Report("tascaas", request.seed, claims, remarks), tuple(pictures))
+
+
+def _check_extra() -> None:
+    """Refuse before any work what could not be run for real in the end."""
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise TradewindError(
+            f"what is run for real needs a server, and that another package ({', '.join(missing)});"
+            " pip install 'tradewind[server]', or leave it out with --no-live"
+        )

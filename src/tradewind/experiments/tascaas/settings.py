@@ -12,17 +12,17 @@ Not given, so taken as follows:
 - *Noise.* Measured series of the data folder, where it lies beside the checkout: cache throughput of normal machines
   (varies by 15 %) for the first site, of burstable ones (21 %) for the second, processor speed (1 %) for the third.
   Without the folder, made-up noise of the same spread.
-- *Slots.* Sites begin with a quarter of their slots, follow the hint, and need 30 seconds to start one.
+- *Slots.* A quarter is wanted at first. Sites follow the hint; a slot is there 45 seconds after it is asked for: 15
+  until the site hears of it, as with an update every 30 seconds, and 30 to start.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tradewind.core.divisible.records import Spec
+from tradewind.experiments.tascaas.world import Job, Site
 from tradewind.model.units import MINUTE, SECOND, Time
-from tradewind.sim.divisible.noise import Noise, from_traces, jitter, read_traces
-from tradewind.sim.divisible.world import SitePlan
+from tradewind.sim.noise import Noise, from_traces, jitter, read_traces
 
 TARGETS = (3600, 2700, 2100, 1500, 900)
 """Seconds, of types 1 to 5."""
@@ -37,6 +37,7 @@ SERIES = {
     "desktop": ("stressng_cpu", "D8s_v5", 0.01),
 }
 """Where a site's noise comes from, and its spread."""
+BOOT = 45 * SECOND
 BURSTS = ((2, 14, 12), (50, 20, 14), (105, 25, 12))
 """Minute at which it begins, minutes that it lasts, jobs."""
 
@@ -81,19 +82,22 @@ def noise(site: str, random: Random) -> tuple[Noise, ...]:
     )
 
 
-def sites(random: Random) -> list[SitePlan]:
-    """The three infrastructures."""
-    return [
-        SitePlan(name, slots, SPEEDS[name], noise(name, random), initial=slots // 4) for name, slots in SLOTS.items()
-    ]
+def sites(random: Random) -> list[Site]:
+    """Return the three infrastructures."""
+    return [Site(name, slots, SPEEDS[name], noise(name, random), BOOT) for name, slots in SLOTS.items()]
 
 
-def workload(random: Random, balancer: str = "ruper", *, is_light: bool = False) -> list[tuple[Time, Spec]]:
-    """Jobs of the five types in irregular bursts; a light one has a fifth fewer."""
+def workload(random: Random, *, load: float = 1.0) -> list[tuple[Time, Job]]:
+    """Return jobs of the five types in irregular bursts; `load` scales how many there are."""
     found = []
     for begin, length, count in BURSTS:
-        for _ in range(count * 4 // 5 if is_light else count):
+        for _ in range(_scaled(count, load)):
             at = begin * MINUTE + round(random.random() * length * MINUTE)
             target = random.choice(TARGETS) * SECOND
-            found.append((at, Spec(ITERATIONS, target=target, maximum=MAXIMUM, balancer=balancer)))
-    return sorted(found)
+            found.append((at, Job(ITERATIONS, target, maximum=MAXIMUM)))
+    return sorted(found, key=lambda each: (each[0], each[1].target))
+
+
+def _scaled(count: int, load: float) -> int:
+    """Round down to fewer, and to the nearest to more."""
+    return int(count * load) if load < 1 else round(count * load)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from random import Random
 from statistics import fmean
 
-from tradewind.core.divisible.records import Spec
 from tradewind.experiments.tascaas.settings import ITERATIONS, series
+from tradewind.experiments.tascaas.world import Job, Outcome, Site, World, play
 from tradewind.model.units import MINUTE, SECOND, in_seconds
-from tradewind.sim.divisible.driver import simulate
-from tradewind.sim.divisible.noise import Noise, from_traces, jitter
-from tradewind.sim.divisible.world import Outcome, SitePlan, World
+from tradewind.sim.noise import Noise, from_traces, jitter
 
 FAST, SLOW = (2, 200.0), (3, 80.0)
 """Slots and speeds of the two groups: five partitions, about the paper's mean."""
@@ -86,7 +84,7 @@ def run_level(trial: Trial) -> Level | None:
     for _ in range(trial.draws):
         noises = [draw(random) for _ in range(FAST[0] + SLOW[0])]
         values += [noise.values[0] for noise in noises]
-        static, balanced = (_length(_run(name, noises)) for name in ("static", "ruper"))
+        static, balanced = (_length(_run(name, noises)) for name in ("static", ""))
         gains.append(1 - balanced / static)
         delays.append(static / expected - 1)
     mean = fmean(values)
@@ -114,12 +112,9 @@ def _run(balancer: str, noises: Sequence[Noise]) -> Outcome:
     (fast, quick), (slow, slowly) = FAST, SLOW
     weights = (round(quick),) * fast + (round(slowly),) * slow
     count = fast + slow
-    spec = Spec(ITERATIONS, target=TARGET * SECOND, initial=count, maximum=count, balancer=balancer, weights=weights)
-    places = [
-        SitePlan("fast", fast, quick, tuple(noises[:fast])),
-        SitePlan("slow", slow, slowly, tuple(noises[fast:])),
-    ]
-    return simulate(World(places, [(0, spec)], obeys=False))
+    job = Job(ITERATIONS, TARGET * SECOND, count, count, balancer, weights)
+    places = [Site("fast", fast, quick, tuple(noises[:fast])), Site("slow", slow, slowly, tuple(noises[fast:]))]
+    return play(World(places, [(0, job)]))
 
 
 def _length(outcome: Outcome) -> float:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import orjson
 
 from tradewind.live.cache.digests import Digests
-from tradewind.model.action import Call, Container, Divisible, Function, Json, Shell
+from tradewind.live.worker.shells import usual
+from tradewind.model.action import Call, Container, Divisible, Function, Json, Shell, shell_words
 from tradewind.model.values import show
 
 _COMMON = 1_000
@@ -81,13 +82,16 @@ class Keys:
         match call.action:
             case Shell(command):
                 parts["command"] = _part(["shell", command], command)
+                parts["shell"] = _shell(call.action.shell)
             case Container() as container:
                 words = [container.command, *container.options, container.entrypoint]
                 parts["command"] = _part(["container", *words], container.command)
+                parts["shell"] = _shell(container.shell)
                 parts["image"] = _part(container.image, container.image)
             case Divisible() as job:
                 words = [job.iterations, job.command, job.target, job.reducer, job.reduce]
                 parts["command"] = _part(["divisible", *words], job.command or job.target)
+                parts["shell"] = _shell(job.shell)
             case Function(target):
                 parts["command"] = _part(["function", target], target)
         for name in sorted(call.environment):
@@ -129,6 +133,12 @@ class Keys:
         for folder in (*self._modules, *sys.path):
             yield f"{folder}/{path}.py"
             yield f"{folder}/{path}/__init__.py"
+
+
+def _shell(named: str) -> Part:
+    """The shell that runs a command here, with its options."""
+    shown = " ".join(shell_words(named) or usual())
+    return _part(shown, shown)
 
 
 def _part(value: Json, shown: str) -> Part:

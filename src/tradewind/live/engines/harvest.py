@@ -9,13 +9,13 @@ core says so, and the attempt is ended at once. Machines of other markets pass t
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Protocol
 
-from tradewind.live.port import Down, Engine, Listener, Order, Report, Resized, Up
+from tradewind.live.port import Down, Engine, Expected, Listener, Order, Report, Resized, Up
 from tradewind.live.worker.processes import children, lower_session
 from tradewind.model.machine import MachineType, Market
 
@@ -118,15 +118,25 @@ class HarvestEngine:
 
     def acquire(self, machine: int, type: MachineType) -> None:
         """Bring a machine up; one that is harvested begins with what is left now."""
-        if type.market is Market.HARVEST and not type.trace:
-            most = dict(type.amounts).get(CPUS, type.slots)
-            sizing = Hysteresis(most, self._calm)
-            taken = sum(other.size for _, other in self._held.values())
-            sizing.look(self._others.cores() + taken + most - self._cores)
-            self._held[machine] = (type, sizing)
-            if self._timer is None:
-                self._timer = self._loop.call_later(self._every, self._look)
+        self._harvest(machine, type)
         self._engine.acquire(machine, type)
+
+    def _harvest(self, machine: int, type: MachineType) -> bool:
+        """Begin to size a machine, if it is harvested; whether it is."""
+        if type.market is not Market.HARVEST or type.trace:
+            return False
+        most = dict(type.amounts).get(CPUS, type.slots)
+        sizing = Hysteresis(most, self._calm)
+        taken = sum(other.size for _, other in self._held.values())
+        sizing.look(self._others.cores() + taken + most - self._cores)
+        self._held[machine] = (type, sizing)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._every, self._look)
+        return True
+
+    def welcome(self, name: str, machine: int) -> None:
+        """Give a machine that joined its number."""
+        self._engine.welcome(name, machine)
 
     def release(self, machine: int) -> None:
         """Let a machine go."""
@@ -141,18 +151,38 @@ class HarvestEngine:
         """End an attempt."""
         self._engine.kill(unit, attempt, machine, at_once=at_once)
 
-    def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
-        """See to it that nothing is waited for in vain."""
-        self._engine.check(held, awaited)
+    def check(self, expected: Mapping[int, Expected]) -> list[Report]:
+        """Compare; machines of an earlier life are sized from now on."""
+        found = self._passed(self._engine.check(expected))
+        gone = {report.machine for report in found if isinstance(report, Down)}
+        for machine, each in expected.items():
+            if machine not in self._held and machine not in gone and self._harvest(machine, each.type):
+                found.append(self._report(machine))
+        return found
+
+    def confirm(self, ends: Sequence[tuple[int, int, int]]) -> None:
+        """Stop reporting ends."""
+        self._engine.confirm(ends)
+
+    def detach(self) -> None:
+        """Let go of everything."""
+        self._stop()
+        self._engine.detach()
 
     def close(self) -> None:
         """End everything that is left."""
+        self._stop()
+        self._engine.close()
+
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._held.clear()
-        self._engine.close()
 
     def _hear(self, reports: Sequence[Report]) -> None:
+        self._listener(self._passed(reports))
+
+    def _passed(self, reports: Sequence[Report]) -> list[Report]:
         passed: list[Report] = []
         for report in reports:
             if isinstance(report, Up) and report.machine in self._held:
@@ -161,7 +191,7 @@ class HarvestEngine:
             elif isinstance(report, Down):
                 self._held.pop(report.machine, None)
             passed.append(report)
-        self._listener(passed)
+        return passed
 
     def _look(self) -> None:
         used = self._others.cores()

@@ -85,6 +85,12 @@ class Keeper:
             self._process.kill()
             self._process.wait()
 
+    def leave(self) -> None:
+        """Hang up on one that goes on for as long as its workers do."""
+        self.forget()
+        if self._process.returncode is None:
+            self._process.returncode = 0  # or it would be complained of that nobody waits for it
+
     def forget(self) -> None:
         """Hang up."""
         self._loop.remove_reader(self._socket)

@@ -1,20 +1,20 @@
 """Orders as plain values that a worker can read without importing the model."""
 
-import json
 import os.path
-import shlex
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.live.port import Order
+from tradewind.live.port import Order, ShareOrder
 from tradewind.live.worker.wire import PackedCall, PackedOrder
-from tradewind.model.action import Action, Call, Container, Derived, Divisible, Function, Ref
+from tradewind.model.action import Action, Call, Container, Derived, Divisible, Function, Ref, shell_words
 from tradewind.model.units import Duration, in_seconds
 
 
-def pack(order: Order, root: str) -> tuple[Any, ...]:
-    """An order on its way to a worker; folders that are not absolute are taken to lie in the root."""
+def pack(order: Order, root: str, base: str = "") -> tuple[Any, ...]:
+    """An order on its way to a worker; folders that are not absolute are taken to lie in the root.
+
+    `base`: where processes of shares reach the control plane.
+    """
     return tuple(
         PackedOrder(
             run=order.run,
@@ -25,19 +25,31 @@ def pack(order: Order, root: str) -> tuple[Any, ...]:
             cpus=order.cpus,
             memory=order.memory,
             most=order.most,
-            calls=[_call(call) for call in order.calls],
+            variables={} if order.share is None else _variables(order.share, base),
+            calls=[_call(call, order.share) for call in order.calls],
         )
     )
 
 
-def _call(call: Call) -> Any:
+def _variables(share: ShareOrder, base: str) -> dict[str, str]:
+    """What the process of a share finds in its environment."""
+    return {
+        "TRADEWIND_SERVER": base,
+        "TRADEWIND_URL": f"{base}{share.path}",
+        "TRADEWIND_LEASE": share.lease,
+        "TRADEWIND_ITERATIONS": str(share.iterations),
+    }
+
+
+def _call(call: Call, share: ShareOrder | None) -> Any:
     action = call.action
     if isinstance(action, Function):
         kind, target, image = "function", action.target, ""
     elif isinstance(action, Container):
         kind, target, image = "container", action.command, action.image
     elif isinstance(action, Divisible):
-        kind, target, image = "divisible", action.command or _child(action.target), ""
+        is_share = share is not None and share.iterations > 0
+        kind, target, image = ("share", action.command, "") if is_share else ("reduce", action.reduce, "")
     else:
         kind, target, image = "shell", action.command, ""
     return tuple(
@@ -52,6 +64,7 @@ def _call(call: Call) -> Any:
             run=_seconds(call.limits.run),
             silence=_seconds(call.limits.silence),
             container=_more(action),
+            shell=() if isinstance(action, Function) or not action.shell else shell_words(action.shell),
         )
     )
 
@@ -59,27 +72,7 @@ def _call(call: Call) -> Any:
 def _more(action: Action) -> tuple[Any, ...]:
     if isinstance(action, Container):
         return (action.entrypoint, *action.options)
-    return (_described(action),) if isinstance(action, Divisible) else ()
-
-
-def _child(target: str) -> str:
-    """The command that calls a function for each chunk of a partition."""
-    return f"exec {shlex.quote(sys.executable)} -m tradewind.worker.child --inputs {shlex.quote(target)}"
-
-
-def _described(action: Divisible) -> str:
-    """A divisible job, as `tradewind.worker.step` reads it."""
-    return json.dumps(
-        {
-            "iterations": action.iterations,
-            "within": _seconds(action.within),
-            "initial": action.initial,
-            "maximum": action.maximum,
-            "balancer": action.balancer,
-            "reducer": action.reducer,
-            "reduce": action.reduce,
-        }
-    )
+    return (action.target, action.reducer) if isinstance(action, Divisible) else ()
 
 
 def _value(value: Any) -> Any:

@@ -5,11 +5,11 @@ machines pass through untouched. The trace begins with the engine, and may pass 
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tradewind.live.port import Down, Engine, Listener, Order, Report, Resized
+from tradewind.live.port import Down, Engine, Expected, Listener, Order, Report, Resized
 from tradewind.model.machine import MachineType
 from tradewind.model.requirement import Amounts
 from tradewind.model.units import SECOND, Time
@@ -56,18 +56,30 @@ class PlayedEngine:
 
     def acquire(self, machine: int, type: MachineType) -> None:
         """Bring a machine up, unless there is none to be had."""
-        leases = self._leases.get(type.name)
-        if leases is not None:
-            now = self._time(type)
-            amounts = leases.lease(machine, type, now)
-            if amounts is None:
-                self._loop.call_soon(self._listener, [Down(machine, NONE_LEFT)])
-                return
-            self._held[machine] = _Played(type, leases)
-            if amounts != type.amounts:
-                self._loop.call_soon(self._listener, [Resized(machine, amounts)])
-            self._foretell(machine, now)
+        told = self._lease(machine, type)
+        if isinstance(told, Down):
+            self._loop.call_soon(self._listener, [told])
+            return
+        if told is not None and told.amounts != type.amounts:
+            self._loop.call_soon(self._listener, [told])
         self._engine.acquire(machine, type)
+
+    def _lease(self, machine: int, type: MachineType) -> Resized | Down | None:
+        """Begin to play a machine; None: its type names no trace."""
+        leases = self._leases.get(type.name)
+        if leases is None:
+            return None
+        now = self._time(type)
+        amounts = leases.lease(machine, type, now)
+        if amounts is None:
+            return Down(machine, NONE_LEFT)
+        self._held[machine] = _Played(type, leases)
+        self._foretell(machine, now)
+        return Resized(machine, amounts)
+
+    def welcome(self, name: str, machine: int) -> None:
+        """Give a machine that joined its number."""
+        self._engine.welcome(name, machine)
 
     def release(self, machine: int) -> None:
         """Let a machine go."""
@@ -82,9 +94,28 @@ class PlayedEngine:
         """End an attempt."""
         self._engine.kill(unit, attempt, machine, at_once=at_once)
 
-    def check(self, held: Mapping[int, Sequence[tuple[int, int]]], awaited: Collection[int]) -> None:
-        """See to it that nothing is waited for in vain."""
-        self._engine.check(held, awaited)
+    def check(self, expected: Mapping[int, Expected]) -> list[Report]:
+        """Compare; machines of an earlier life are leased again, for the trace begins with the engine."""
+        found = list(self._engine.check(expected))
+        gone = {report.machine for report in found if isinstance(report, Down)}
+        for machine in gone:
+            self._forget(machine)
+        for machine, each in expected.items():
+            if machine not in self._held and machine not in gone and (told := self._lease(machine, each.type)):
+                found.append(told)
+                if isinstance(told, Down):
+                    self._engine.release(machine)
+        return found
+
+    def confirm(self, ends: Sequence[tuple[int, int, int]]) -> None:
+        """Stop reporting ends."""
+        self._engine.confirm(ends)
+
+    def detach(self) -> None:
+        """Let go of everything."""
+        for machine in list(self._held):
+            self._forget(machine)
+        self._engine.detach()
 
     def close(self) -> None:
         """End everything that is left."""

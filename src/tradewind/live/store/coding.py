@@ -13,7 +13,16 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from tradewind.live.store.rows import AttemptRow, CacheRow, MachineRow, RunChange, RunRow, UnitChange, UnitRow
+from tradewind.live.store.rows import (
+    AttemptRow,
+    CacheRow,
+    DeliveryRow,
+    MachineRow,
+    RunChange,
+    RunRow,
+    UnitChange,
+    UnitRow,
+)
 from tradewind.model.action import Json
 from tradewind.model.units import Time
 
@@ -28,9 +37,17 @@ _SHORT = 2_000
 """Bytes below which records are kept as they are; what is compressed never begins with a bracket."""
 
 
+def to_bytes(value: Json) -> bytes:
+    """A value as JSON, whatever is in it."""
+    try:
+        return orjson.dumps(value, default=_mapping)
+    except TypeError:
+        return json.dumps(_finite(value)).encode()
+
+
 def to_text(value: Json) -> str:
     """A value as JSON."""
-    return _dumped(value).decode()
+    return to_bytes(value).decode()
 
 
 def from_text(text: str) -> Json:
@@ -57,7 +74,7 @@ def clean(text: str) -> str:
 
 def pack(records: Iterable[Record]) -> bytes:
     """The records of a batch as a log row's payload; a short one is not worth compressing."""
-    text = _dumped(list(records))
+    text = to_bytes(list(records))
     return text if len(text) < _SHORT else zlib.compress(text, 1)
 
 
@@ -115,12 +132,22 @@ def plain_unit_changes(rows: Iterable[UnitChange]) -> list[Plain]:
 
 def plain_machine(row: MachineRow) -> Plain:
     """A machine as it is stored."""
-    return (*row[:8], clean(row.because), maybe_text(row.size))
+    return (*row[:8], clean(row.because), maybe_text(row.size), maybe_text(row.joined))
 
 
 def plain_attempt(row: AttemptRow) -> Plain:
     """An attempt as it is stored."""
     return (*row[:7], clean(row.reason), clean(row.folder), *row[9:])
+
+
+def plain_delivery(row: DeliveryRow) -> Plain:
+    """A delivery as it is stored."""
+    return (*row[:6], to_text(row.ranges), row.checkpoint, clean(row.result))
+
+
+def delivery_row(row: Plain) -> DeliveryRow:
+    """A delivery as it was saved."""
+    return DeliveryRow._make((*row[:6], from_text(row[6]), bool(row[7]), row[8]))
 
 
 def plain_cache(row: CacheRow) -> Plain:
@@ -149,19 +176,12 @@ def unit_row(row: Plain) -> UnitRow:
 
 def machine_row(row: Plain) -> MachineRow:
     """A machine as it was saved."""
-    return MachineRow._make((*row[:9], maybe_value(row[9])))
+    return MachineRow._make((*row[:9], maybe_value(row[9]), maybe_value(row[10])))
 
 
 def values_of(rows: Iterable[Plain]) -> dict[str, Json]:
     """Named values as they were saved."""
     return {name: from_text(text) for name, text in rows}
-
-
-def _dumped(value: Json) -> bytes:
-    try:
-        return orjson.dumps(value, default=_mapping)
-    except TypeError:
-        return json.dumps(_finite(value)).encode()
 
 
 def _loaded(text: str | bytes) -> Json:

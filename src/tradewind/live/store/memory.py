@@ -18,11 +18,13 @@ from tradewind.live.store.rows import (
     AttemptRow,
     CacheRow,
     ChargeRow,
+    DeliveryRow,
     DigestRow,
     KeyRow,
     LogRow,
     RunHead,
 )
+from tradewind.model.action import Json
 from tradewind.model.units import DAY, Duration, Time
 
 
@@ -44,6 +46,7 @@ class MemoryStore:
         self._attempts: dict[int, dict[tuple[int, int], Plain]] = {}
         self._cache: dict[tuple[str, str], Plain] = {}
         self._digests: dict[str, DigestRow] = {}
+        self._deliveries: dict[tuple[int, ...], Plain] = {}
         self._log: dict[int, LogRow] = {}
         self._memories: dict[str, str] = {}
         self._notes: dict[str, str] = {}
@@ -73,6 +76,11 @@ class MemoryStore:
         for run in changes.runs:
             if run.number not in runs:
                 raise UnknownRowError(f"run {run.number} was changed but never saved")
+        keys = {row.key for row in changes.deliveries}
+        if len(keys) != len(changes.deliveries) or any(
+            key not in keys and key not in self._deliveries for key in changes.voided
+        ):
+            raise UnknownRowError("a batch has one delivery twice, or voids one that was never saved")
         for unit in changes.units:
             if (unit.run, unit.number) not in units and unit.number not in self._units.get(unit.run, {}):
                 raise UnknownRowError(f"unit {unit.number} of run {unit.run} was changed but never saved")
@@ -105,6 +113,10 @@ class MemoryStore:
             of_run[attempt.unit, attempt.attempt] = coding.plain_attempt(attempt)
         self._cache |= cache
         self._digests |= {row.path: row for row in changes.digests}
+        for row in changes.deliveries:
+            self._deliveries[row.key] = coding.plain_delivery(row)
+        for key in changes.voided:
+            self._deliveries[key] = (*self._deliveries[key][:-1], "")
         self._log |= {row.first: row for row in changes.log}
         self._memories |= memories
         self._notes |= notes
@@ -180,6 +192,7 @@ class MemoryStore:
             for number in gone:
                 del self._runs[number]
                 self._attempts.pop(number, None)
+            self._deliveries = {key: row for key, row in self._deliveries.items() if key[0] in self._runs}
             self.keys = {key: row for key, row in self.keys.items() if row.run in self._runs}
             horizon = min([before, *(row[6] for row in self._runs.values())])
             machines = [n for n, row in self._machines.items() if row[7] is not None and row[7] < horizon]
@@ -191,6 +204,16 @@ class MemoryStore:
             for number in batches:
                 del self._log[number]
             return Pruned(len(gone), units, len(machines), len(charges), len(batches))
+
+    def deliveries(
+        self, run: int, unit: int, *, after: tuple[int, int, int] = (-1, 0, 0), limit: int = 1_000
+    ) -> list[DeliveryRow]:
+        """What counts of the deliveries of an elastic unit, after some share, attempt and number."""
+        with self._lock:
+            found = sorted(
+                key for key, row in self._deliveries.items() if key[:2] == (run, unit) and key[2:] > after and row[-1]
+            )
+            return [coding.delivery_row(self._deliveries[key]) for key in found[:limit]]
 
     def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
         """What calls gave a tenant before, by key."""
@@ -216,6 +239,12 @@ class MemoryStore:
             for row in gone:
                 del self._cache[row.tenant, row.key]
             return len(gone)
+
+    def note(self, name: str) -> Json | None:
+        """What is noted under a name."""
+        with self._lock:
+            text = self._notes.get(name)
+        return None if text is None else coding.from_text(text)
 
     def digest(self, path: str) -> DigestRow | None:
         """What is known of a file."""

@@ -14,6 +14,7 @@ from tradewind.live.store.rows import (
     AttemptRow,
     CacheRow,
     ChargeRow,
+    DeliveryRow,
     DigestRow,
     KeyRow,
     LogRow,
@@ -66,6 +67,9 @@ class Changes:
     """New or changed."""
     charges: list[ChargeRow] = field(default_factory=list)
     attempts: list[AttemptRow] = field(default_factory=list)
+    deliveries: list[DeliveryRow] = field(default_factory=list)
+    voided: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """Keys of deliveries whose results a checkpoint has taken the place of."""
     log: list[LogRow] = field(default_factory=list)
     cache: list[CacheRow] = field(default_factory=list)
     """New or changed."""
@@ -73,7 +77,7 @@ class Changes:
     memories: dict[str, Json] = field(default_factory=dict)
     """What policies remember, by their name."""
     notes: dict[str, Json] = field(default_factory=dict)
-    """Whatever else the driver wants to find again, by name: budgets, the random generator's state."""
+    """Whatever else is to be found again, by name."""
     keys: list[KeyRow] = field(default_factory=list)
     """Under which keys new runs were handed in."""
 
@@ -173,6 +177,11 @@ class Store(Protocol):
         which should be as long as the longest budget interval, for they still count against it.
         """
 
+    def deliveries(
+        self, run: int, unit: int, *, after: tuple[int, int, int] = (-1, 0, 0), limit: int = 1_000
+    ) -> list[DeliveryRow]:
+        """What counts of the deliveries of an elastic unit, by share, attempt and number, after some of these."""
+
     def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
         """What calls gave a tenant before, by key."""
 
@@ -183,6 +192,9 @@ class Store(Protocol):
         self, *, tenant: str | None = None, step: str | None = None, unused_since: Time | None = None
     ) -> int:
         """Forget what nobody has used since a time; None: all. How much was removed."""
+
+    def note(self, name: str) -> Json | None:
+        """What is noted under a name; None: nothing."""
 
     def digest(self, path: str) -> DigestRow | None:
         """What is known of a file."""

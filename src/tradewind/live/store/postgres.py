@@ -85,6 +85,9 @@ class PostgresSession:
         self._parameters = _KEEPALIVE | {name: str(value) for name, value in given.items() if value is not None}
         self._durability = durability
         self._patience = patience
+        self.on_outage: Callable[[str], None] = lambda _: None
+        self.trouble = ""
+        self._away_since = 0.0
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         try:
             if not schema.is_current(self._patiently(self._version, is_opening=True), self._where):
@@ -178,10 +181,12 @@ class PostgresSession:
         pause = _FIRST_PAUSE
         while True:
             try:
-                return work()
+                result = work()
             except _PASSING as error:
                 self.close()
                 reason = " ".join(str(error).split())
+                if pause > _FIRST_PAUSE:
+                    self._note_outage(reason)
                 if is_opening and "FATAL" in reason and not any(sign in reason for sign in _WILL_PASS):
                     raise StoreError(f"{self._where} lets nobody in: {reason}; check the address") from error
                 if time.monotonic() + pause > deadline:
@@ -193,6 +198,21 @@ class PostgresSession:
                 pause = min(_LONGEST_PAUSE, pause * 2)
             except psycopg.Error as error:
                 raise StoreError(f"{self._where}: {error}") from error
+            else:
+                if self.trouble:
+                    self._note_return()
+                return result
+
+    def _note_outage(self, reason: str) -> None:
+        if not self.trouble:
+            self._away_since = time.monotonic()
+            self.trouble = f"{self._where} cannot be reached: {reason}"
+            self.on_outage(f"{self.trouble}; trying again")
+
+    def _note_return(self) -> None:
+        self.trouble = ""
+        away = show_duration(round((time.monotonic() - self._away_since) * SECOND))
+        self.on_outage(f"{self._where} can be reached again, after {away}")
 
 
 class PostgresReader:

@@ -70,8 +70,10 @@ class UnitRow(NamedTuple):
     preempted: int = 0
     """How often it had to give way to a machine that shrank or was taken back."""
     progress: Json | None = None
-    """`kept`: work that checkpoints have saved; `running`: number, machine and start of all its attempts, if not just
-    the last one runs."""
+    """What is seldom true. `kept`: work that checkpoints have saved. `running`: number, machine and start of all its
+    attempts, if not just the last one runs. `failures`: how often it has failed by cause, if not just by `error`.
+    `memory`: what it asks for, if that has grown. `division`: how an elastic unit is divided. `share`: what a share of
+    an elastic unit holds."""
 
 
 class UnitChange(NamedTuple):
@@ -93,11 +95,12 @@ class UnitChange(NamedTuple):
 
 
 class MachineRow(NamedTuple):
-    """A machine that was acquired; always saved whole."""
+    """A machine that was rented or has joined; always saved whole."""
 
     number: int
     kind: str
     tenant: str
+    """Empty: it joined, and no tenant uses it."""
     state: int
     acquired: Time
     expected: Time
@@ -107,6 +110,8 @@ class MachineRow(NamedTuple):
     because: str = ""
     size: Json | None = None
     """Of one that has shrunk: its amounts, cores missing times for how long, up to when, and what was paid back."""
+    joined: Json | None = None
+    """Of one that joined: its name, its type and the tenants that it serves; None: it was rented."""
 
 
 class ChargeRow(NamedTuple):
@@ -139,6 +144,29 @@ class AttemptRow(NamedTuple):
     """Seconds of processor time."""
     memory: int = 0
     """Most bytes resident at once."""
+
+
+class DeliveryRow(NamedTuple):
+    """Results that a share of an elastic unit has delivered; saved once."""
+
+    run: int
+    unit: int
+    """The elastic unit."""
+    share: int
+    attempt: int
+    number: int
+    """Counted from 1 within the attempt."""
+    at: Time
+    ranges: Json
+    checkpoint: bool
+    """Whether it stands for all that the attempt has delivered so far."""
+    result: str
+    """JSON: `{"inline": value}` or `{"object": key}`; empty: a checkpoint has taken its place."""
+
+    @property
+    def key(self) -> tuple[int, int, int, int, int]:
+        """What tells it from others."""
+        return self[:5]
 
 
 class LogRow(NamedTuple):

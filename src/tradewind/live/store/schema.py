@@ -16,7 +16,7 @@ TABLE = "tradewind_version"
 VERSION = f"SELECT version_num FROM {TABLE}"  # noqa: S608  a name of our own
 """Where a store stands."""
 
-KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006")
+KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """All versions, oldest first."""
 
 _LOCK = 7_273_018_201

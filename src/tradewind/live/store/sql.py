@@ -12,8 +12,9 @@ from tradewind.live.store import coding, statements
 from tradewind.live.store.coding import Record
 from tradewind.live.store.errors import LostLeaseError, UnknownRowError
 from tradewind.live.store.port import Changes, Lease, Numbers, Pruned, RunDetail, Saved, Spent
-from tradewind.live.store.rows import CacheRow, ChargeRow, DigestRow, RunHead
+from tradewind.live.store.rows import CacheRow, ChargeRow, DeliveryRow, DigestRow, RunHead
 from tradewind.live.store.statements import Rows, Write
+from tradewind.model.action import Json
 from tradewind.model.units import DAY, Duration, Time
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Session(Protocol):
     """Where SQLAlchemy finds the same database."""
     number: str
     """What a full-text table calls the numbers of its rows."""
+    on_outage: Callable[[str], None]
+    """Told, in any thread, that the database cannot be reached, and that it can be again."""
+    trouble: str
+    """Why the database cannot be reached at present; empty: it can, as far as is known."""
 
     def transact(self, work: Callable[[], T]) -> T:
         """Do some work in one transaction that excludes other writers of the same rows; it may be done again."""
@@ -65,6 +70,15 @@ class SqlStore:
         self._session = session
         self._lock = RLock()
         self._reader: Reader | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Why the database cannot be reached at present; empty: it can, as far as is known."""
+        return self._session.trouble
+
+    def watch(self, on_outage: Callable[[str], None]) -> None:
+        """Have somebody told, in any thread, of the beginning and end of outages."""
+        self._session.on_outage = on_outage
 
     def save(self, changes: Changes, lease: Lease | None = None) -> None:
         """Write a batch in one transaction."""
@@ -174,6 +188,17 @@ class SqlStore:
             session.change(statements.FORGET_LOG, horizon=horizon),
         )
 
+    def deliveries(
+        self, run: int, unit: int, *, after: tuple[int, int, int] = (-1, 0, 0), limit: int = 1_000
+    ) -> list[DeliveryRow]:
+        """What counts of the deliveries of an elastic unit, after some share, attempt and number."""
+        share, attempt, number = after
+        with self._lock:
+            rows = self._fetch(
+                statements.DELIVERED, run=run, unit=unit, share=share, attempt=attempt, number=number, limit=limit
+            )
+        return [coding.delivery_row(row) for row in rows]
+
     def recall(self, tenant: str, keys: Sequence[str]) -> dict[str, CacheRow]:
         """What calls gave a tenant before, by key."""
         found: dict[str, CacheRow] = {}
@@ -201,6 +226,12 @@ class SqlStore:
         with self._lock:
             which = _which(tenant, step)
             return session.transact(lambda: session.change(statements.FORGET_CACHED, **which, before=before))
+
+    def note(self, name: str) -> Json | None:
+        """What is noted under a name."""
+        with self._lock:
+            rows = self._fetch(statements.NOTE, name=name)
+        return coding.from_text(rows[0][0]) if rows else None
 
     def digest(self, path: str) -> DigestRow | None:
         """What is known of a file."""
@@ -270,6 +301,10 @@ def _writes(changes: Changes) -> Iterator[tuple[Write, Rows]]:
         yield statements.CHARGES, changes.charges
     if changes.attempts:
         yield statements.ATTEMPTS, [coding.plain_attempt(row) for row in changes.attempts]
+    if changes.deliveries:
+        yield statements.DELIVERIES, [coding.plain_delivery(row) for row in changes.deliveries]
+    if changes.voided:
+        yield statements.VOIDED, [(*key, "") for key in changes.voided]
     if changes.log:
         yield statements.LOG, changes.log
     yield from _writes_of_the_rest(changes)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tradewind.live.privacy import private_file, private_folder
 from tradewind.live.store import schema
 from tradewind.live.store.errors import StoreError, StoreUnavailableError
 from tradewind.live.store.port import Durability
@@ -48,6 +49,8 @@ class SqliteSession:
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
+        self.on_outage: Callable[[str], None] = lambda _: None
+        self.trouble = ""
         try:
             self._guarded(self._prepare)
         except BaseException:
@@ -91,7 +94,10 @@ class SqliteSession:
             self._connection = None
 
     def _prepare(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self.path.parent)
+        for end in ("", "-wal", "-shm"):  # those that are made later get the mode of the first
+            if not end or Path(f"{self.path}{end}").exists():
+                private_file(Path(f"{self.path}{end}"))
         connection = self._open()
         if not schema.is_current(self._version(), str(self.path)):
             self._run("BEGIN IMMEDIATE", lambda: self._create(connection))

@@ -12,6 +12,7 @@ from tradewind.live.store.rows import (
     AttemptRow,
     CacheRow,
     ChargeRow,
+    DeliveryRow,
     DigestRow,
     KeyRow,
     LogRow,
@@ -117,6 +118,17 @@ CACHE = Write("cache", _columns(CacheRow), key=("tenant", "key"))
 DIGESTS = Write("digests", _columns(DigestRow), key=("path",))
 """Digests of large files."""
 
+DELIVERIES = Write("share_deliveries", _columns(DeliveryRow), key=("run", "unit", "share", "attempt", "number"))
+"""What shares of elastic units have delivered."""
+
+VOIDED = Write(
+    "share_deliveries",
+    _columns(DeliveryRow, ("run", "unit", "share", "attempt", "number", "result")),
+    key=("run", "unit", "share", "attempt", "number"),
+    is_update=True,
+)
+"""Deliveries whose results a checkpoint has taken the place of."""
+
 LOG = Write("log", _columns(LogRow), key=("first",))
 """Batches of the log."""
 
@@ -149,7 +161,7 @@ ACTIVE_UNITS = """
 """All units of runs that go on."""
 
 HELD_MACHINES = """
-    SELECT number, kind, tenant, state, acquired, expected, paid_until, released, because, size
+    SELECT number, kind, tenant, state, acquired, expected, paid_until, released, because, size, joined
     FROM machines WHERE released IS NULL ORDER BY number
 """
 """Machines that are paid for."""
@@ -166,6 +178,7 @@ CARRIED = "SELECT tenant, charged, refunded FROM carried"
 ALL_MEMORIES = "SELECT policy, state FROM memories ORDER BY policy"
 """What policies remember."""
 
+NOTE = "SELECT value FROM notes WHERE name = :name"
 ALL_NOTES = "SELECT name, value FROM notes ORDER BY name"
 """What else the driver wants to find again."""
 
@@ -174,6 +187,14 @@ ALL_COUNTERS = "SELECT name, next FROM counters"
 
 AFTER_LOG = "SELECT last + 1 FROM log ORDER BY first DESC LIMIT 1"
 """The number after the last in the log, which is not counted apart: every batch would have to."""
+
+DELIVERED = """
+    SELECT run, unit, share, attempt, number, at, ranges, checkpoint, result FROM share_deliveries
+    WHERE run = :run AND unit = :unit AND result <> '' AND (share > :share OR (share = :share AND
+        (attempt > :attempt OR (attempt = :attempt AND number > :number))))
+    ORDER BY share, attempt, number LIMIT :limit
+"""
+"""What counts of the deliveries of an elastic unit, a page at a time."""
 
 # The cache
 
@@ -223,7 +244,7 @@ FORGET_RUN = tuple(
     f"DELETE FROM {table} WHERE {column} = :run"  # noqa: S608  names of our own
     for table, column in (
         *(("attempts", "run"), ("generators", "run"), ("documents", "run"), ("runs", "number")),
-        *(("keys", "run"), ("tallies", "run")),
+        *(("keys", "run"), ("tallies", "run"), ("share_deliveries", "run")),
     )
 )
 """Remove a run, but for its units."""

@@ -200,9 +200,11 @@ class Attempt:
         text, values = self._ready
         variables = self._variables()
         variables["TRADEWIND_TASK_ID"] = call.id
-        if call.kind == "divisible":
+        if self.order.variables:
+            variables.update(self.order.variables)
             variables["PYTHONPATH"] = os.pathsep.join(self._worker.settings.path)
             variables["TRADEWIND_HOMES"] = os.pathsep.join(self._worker.settings.homes)
+            variables["TRADEWIND_INPUT"] = f"{folder}/inputs.json" if call.kind == "share" else ""
         if call.kind == "container":
             self._tool = containers.tool()
             containers.note(self._worker.settings.root, self._worker.name, self._tool)
@@ -213,7 +215,7 @@ class Attempt:
 
     def _prepare(self, call: PackedCall, folder: str) -> tuple[str, dict[str, Any]]:
         values = resolve(call.inputs, self._results) if call.inputs else {}
-        return command.prepare(call, folder, values), values
+        return command.prepare(call, folder, values, self._worker.settings.homes), values
 
     @guarded
     def process_ended(self, status: int, usage: struct_rusage) -> None:

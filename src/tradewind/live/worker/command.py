@@ -9,11 +9,11 @@ harvested needs one, to run at the lowest priority while its worker does not.
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tradewind.live.worker import containers, inputs, outputs, processes
+from tradewind.live.worker import containers, inputs, outputs, processes, shells
 from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.folders import Folders, write
 from tradewind.live.worker.wire import PackedCall, PackedOrder
@@ -27,23 +27,29 @@ _FILES = (
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """Ignored by Python, and expected by other programs to be fatal."""
 
-_SHELL = "/bin/sh"
 _ENVIRONMENT = dict(os.environb)
 """As bytes, since nothing is dearer about starting a program than to encode all this each time."""
 
 _encoded = lru_cache(256)(os.fsencode)
 
+COMMAND = "command.sh"
+"""The file that holds a command, in its folder."""
+_DIVISIBLE = ("share", "reduce")
 _LONGEST = 100_000
 """Bytes of a command that can be passed as an argument."""
 
 
-def prepare(call: PackedCall, folder: str, values: Mapping[str, Any]) -> str:
+def prepare(call: PackedCall, folder: str, values: Mapping[str, Any], homes: Sequence[str] = ()) -> str:
     """Put into its folder what a command needs there; its text. A `Failure` tells why that cannot be done."""
-    text = inputs.fill(call.target, values)
+    text = inputs.fill(call.target, values) if call.kind not in _DIVISIBLE else _divisible(call, values, homes)
     try:
+        if call.kind == "share":
+            import json  # noqa: PLC0415 - seldom needed
+
+            write(f"{folder}/inputs.json", json.dumps(values))
         if call.outputs:
             outputs.prepare(call, folder)
-        write(f"{folder}/command.sh", text if text.endswith("\n") else text + "\n")
+        write(f"{folder}/{COMMAND}", text if text.endswith("\n") else text + "\n")
     except (OSError, UnicodeEncodeError) as problem:
         raise _unable(folder, problem) from None
     return text
@@ -69,24 +75,28 @@ def start(
     variables.update(call.environment)
     if call.kind == "container":
         words = containers.words(tool, call, text, values, order, folder, variables, label)
-    elif call.kind == "divisible":
-        words = _divisible(call, values)
     elif len(text) < _LONGEST:
-        words = [_SHELL, "-c", text]
+        words = shells.words(text, call.shell, variables, COMMAND)
     else:
-        words = [_SHELL, "command.sh"]
+        words = [*(call.shell or shells.usual()), COMMAND]
     try:
         return _spawn(words, variables)
     except (OSError, ValueError) as problem:
         raise Failure("start", f"cannot start {words[0]}: {problem}") from None
 
 
-def _divisible(call: PackedCall, values: Mapping[str, Any]) -> list[str]:
-    """What sees to a divisible job; its partitions run `command.sh`."""
-    import json  # noqa: PLC0415 - seldom needed
+def _divisible(call: PackedCall, values: Mapping[str, Any], homes: Sequence[str]) -> str:
+    """The command of a share, or of what reduces the results of an elastic unit."""
+    import shlex  # noqa: PLC0415 - seldom needed
+    from pathlib import Path  # noqa: PLC0415
 
-    write("inputs.json", json.dumps(values))
-    return [sys.executable, "-m", "tradewind.worker.step", *call.container]
+    from tradewind.live.worker.words import at_home  # noqa: PLC0415
+
+    function, reducer = call.container
+    if call.kind == "share" and call.target:
+        return at_home(inputs.fill(call.target, values), [Path(home) for home in homes])
+    words = ["child", "--inputs", function] if call.kind == "share" else ["reduce", reducer, call.target, *call.shell]
+    return f"exec {shlex.join([sys.executable, '-m', f'tradewind.agent.{words[0]}', *words[1:]])}"
 
 
 def end(folder: str, status: int, folders: Folders) -> int:
@@ -104,7 +114,7 @@ def _spawn(words: list[str], variables: dict[str, str]) -> int:
     environment: dict[bytes, bytes | str] = dict(_ENVIRONMENT)
     for name, value in variables.items():
         environment[_encoded(name)] = value
-    start = os.posix_spawn if words[0] == _SHELL else os.posix_spawnp
+    start = os.posix_spawn if words[0][0] == "/" else os.posix_spawnp
     if (level := processes.own_level()) > 0:
         pid = start(words[0], words, environment, file_actions=_FILES, setsid=True, setsigdef=_RESTORED)
         processes.lower_session(pid, level)

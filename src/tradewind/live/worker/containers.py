@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from tradewind.live.worker import shells
 from tradewind.live.worker.failure import Failure, unwritable
 from tradewind.live.worker.wire import PackedCall, PackedOrder
 
@@ -33,14 +34,15 @@ def words(
     image = call.image
     is_own, *options = call.container or (False,)
     folders = [folder, *([order.checkpoint] if order.checkpoint else [])]
+    script = shells.words_anywhere(command, call.shell, "command.sh")
     seen = list(_paths(list(values.values()), tuple(folders)))
     if tool == "apptainer":
         if is_own:
             raise Failure("start", f"container: apptainer cannot use the entry point of {image}; install podman")
         binds = [word for each in (*folders, *(f"{path}:{path}:ro" for path in seen)) for word in ("--bind", each)]
-        exports = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+        variables.update({f"APPTAINERENV_{name}": value for name, value in variables.items()})  # words are seen by all
         source = image if "://" in image or os.path.exists(image) else f"docker://{image}"
-        return [tool, "exec", *binds, "--pwd", folder, *exports, *options, source, "/bin/sh", "-c", command]
+        return [tool, "exec", *binds, "--pwd", folder, *options, source, *script]
     user = [] if tool == "podman" else ["--user", f"{os.getuid()}:{os.getgid()}"]
     memory = ["--memory", str(order.memory)] if order.memory else []
     return [
@@ -50,7 +52,7 @@ def words(
         *(word for path in seen for word in ("--volume", f"{path}:{path}:ro")),
         *(word for name in variables for word in ("--env", name)),
         *options,
-        *((image, *_split(command)) if is_own else ("--entrypoint", "/bin/sh", image, "-c", command)),
+        *((image, *_split(command)) if is_own else ("--entrypoint", script[0], image, *script[1:])),
     ]
 
 

@@ -97,7 +97,12 @@ class Interpreter:
             raise _told(problem) from None
         finally:
             self._capture.end()
-        return outputs.collect(call, folder, returned) if call.outputs else {}
+        try:
+            return outputs.collect(call, folder, returned) if call.outputs else {}
+        except Failure:
+            raise
+        except Exception as problem:  # what was returned may be of any kind
+            raise _told(problem) from None
 
     def _resident(self) -> int:
         """Bytes in use now, where the system tells."""

@@ -2,7 +2,8 @@
 
 Workers are forked from it, for its modules are loaded and its memory is small: a machine is up in a few milliseconds.
 Whatever a dead worker's tasks were is adopted by the keeper and killed, without any worker having to name its tasks.
-When the engine's end of the socket closes, in whatever way the control plane ended, all workers and tasks end too.
+When the engine's end of the socket closes, in whatever way the control plane ended, all workers and tasks end too;
+unless they are to outlive it (see `agent`): then the keeper stays until the last of them has ended.
 """
 # pathlib costs more than the calls that it wraps
 # ruff: noqa: PTH118
@@ -18,6 +19,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from tradewind.live.worker import containers, processes
+from tradewind.live.worker.agent import Agent
 from tradewind.live.worker.alarm import Alarm
 from tradewind.live.worker.wire import Link, Settings
 from tradewind.live.worker.worker import Worker
@@ -49,7 +51,7 @@ class Keeper:
         poll = select.poll()
         poll.register(self._engine, select.POLLIN)
         poll.register(self._alarm.fileno(), select.POLLIN)
-        ends, prepared = None, False
+        ends, prepared, is_deserted = None, False, False
         while ends is None or (self._left() and time.monotonic() < ends + PATIENCE):
             if not prepared and not poll.poll(0):
                 prepared = _prepare()
@@ -57,8 +59,10 @@ class Keeper:
             self._alarm.clear()
             if self._engine.fileno() in ready and not self._read():
                 poll.unregister(self._engine)
-                ends = time.monotonic()
+                is_deserted = True
             self._reap()
+            if is_deserted and ends is None and not (self._settings.agents and self._machines):
+                ends = time.monotonic()
             if ends is not None and time.monotonic() > ends + PATIENCE / 2:
                 for pid in self._machines:
                     processes.kill(pid, signal.SIGKILL)
@@ -113,7 +117,9 @@ class Keeper:
             self._engine.close()
             for file in self._sockets:
                 os.close(file)
-            Worker(sock, self._name(machine), self._settings).run()
+            name = self._name(machine)
+            agent = Agent(machine, name, self._settings) if self._settings.agents else None
+            Worker(sock, name, self._settings, agent).run()
         except BaseException:
             sys.excepthook(*sys.exc_info())
             os._exit(1)
@@ -147,7 +153,7 @@ class Keeper:
 def _write_to(path: str) -> None:
     """Send what we and our workers have to say to a file; if that cannot be, it stays where it went before."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as problem:
         sys.stderr.write(f"{path}: {problem.strerror}\n")
         return

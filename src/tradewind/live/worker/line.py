@@ -57,6 +57,10 @@ class Line(Generic[Waiter]):
         """An attempt has to wait."""
         self._waiting.append((now, attempt))
 
+    def attempts(self) -> set[tuple[int, int]]:
+        """Units and attempts that wait."""
+        return {(each.order.unit, each.order.attempt) for _, each in self._waiting}
+
     def leave(self, unit: int, attempt: int) -> None:
         """One is no longer wanted."""
         for index, (_, each) in enumerate(self._waiting):

@@ -9,9 +9,7 @@ from typing import Any
 
 from tradewind.live.worker.failure import Failure
 from tradewind.live.worker.wire import PackedCall
-
-LARGEST = 16 << 20
-"""Bytes of a file that is read as a value."""
+from tradewind.model.bounds import LARGEST, flaw
 
 _WILD = re.compile(r"[*?\[]")
 
@@ -20,8 +18,8 @@ OURS = frozenset(("command.sh", "inputs.json", "out", "err", "exitcode"))
 
 
 def collect(call: PackedCall, folder: str, returned: Any = None) -> dict[str, Any]:
-    """The outputs of a call by name; a `Failure` names the first that is missing."""
-    found = {}
+    """The outputs of a call by name; a `Failure` names the first that is missing, or out of bounds."""
+    found: dict[str, Any] = {}
     for name, (path, many, value, optional) in call.outputs.items():
         if not value:
             found[name] = _files(name, path, folder, many=many, optional=optional)
@@ -32,11 +30,13 @@ def collect(call: PackedCall, folder: str, returned: Any = None) -> dict[str, An
             found[name] = _parsed(name, lines[-1] if lines else "", "the last line of stdout")
         elif value == "return":
             sole = sum(each[2] == "return" for each in call.outputs.values()) == 1
-            if call.kind == "divisible":
+            if call.kind == "reduce":
                 returned = _parsed(name, _read(name, os.path.join(folder, "result")), "the reduced result")
-            found[name] = _returned(name, returned, sole=sole)
+            found[name] = _returned(name, returned, folder, sole=sole)
         else:
             found[name] = _parsed(name, _read(name, os.path.join(folder, value)), value)
+        if reason := flaw(found[name]):
+            raise Failure("error", f"output {name!r} {reason}")
     return found
 
 
@@ -70,35 +70,33 @@ def _files(name: str, pattern: str, folder: str, *, many: bool, optional: bool) 
     return paths[0]
 
 
-def _returned(name: str, value: Any, *, sole: bool) -> Any:
+def _returned(name: str, value: Any, folder: str, *, sole: bool) -> Any:
     if isinstance(value, Mapping) and name in value:
-        return plain(value[name], name)
+        return plain(value[name], name, folder)
     if sole:
-        return plain(value, name)
+        return plain(value, name, folder)
     raise Failure("missing", f"output {name!r}: the function returned no mapping with this entry")
 
 
-def plain(value: Any, name: str) -> Any:
-    """A value as JSON knows it: exact types, lists for tuples, text for paths."""
+def plain(value: Any, name: str, folder: str) -> Any:
+    """A value as JSON knows it: exact types, lists for tuples, and for paths, seen from the folder, their text."""
     kind = type(value)
     if value is None or kind in (str, bool, float):
         return value
     if isinstance(value, int):
-        if -(1 << 63) <= value < 1 << 64:
-            return bool(value) if kind is bool else int(value)
-        raise Failure("error", f"output {name!r}: {value} has more than 64 bits")
+        return int(value)
     if isinstance(value, Mapping):
-        return {_key(key, name): plain(each, name) for key, each in value.items()}
+        return {_key(key, name): plain(each, name, folder) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, name) for each in value]
+        return [plain(each, name, folder) for each in value]
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, float):
         return float(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return os.path.join(folder, os.fsdecode(value))
     if hasattr(value, "tolist"):  # arrays and their scalars
-        return plain(value.tolist(), name)
+        return plain(value.tolist(), name, folder)
     raise Failure("error", f"output {name!r}: a {kind.__name__} cannot be written as JSON")
 
 
@@ -125,3 +123,5 @@ def _parsed(name: str, content: str, where: str) -> Any:
         return json.loads(content)
     except ValueError:
         raise Failure("missing", f"output {name!r}: {where} is not JSON") from None
+    except RecursionError:
+        raise Failure("error", f"output {name!r}: {where} is nested too deeply") from None

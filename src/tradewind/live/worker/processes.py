@@ -86,6 +86,15 @@ def group(pid: int) -> int:
         return 0
 
 
+def started(pid: int) -> int:
+    """When a process began, in the kernel's ticks: with its number it is unique; 0: it is gone, or not known."""
+    try:
+        fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        return 0 if fields[0] == b"Z" else int(fields[19])
+    except (OSError, IndexError):
+        return 0
+
+
 def resident(pid: int) -> int:
     """Bytes of memory that a process has in use."""
     try:
@@ -102,6 +111,12 @@ def variable(pid: int, name: bytes) -> str:
         return ""
     _, found, rest = environment.partition(b"\0" + name + b"=")
     return rest.partition(b"\0")[0].decode(errors="replace") if found else ""
+
+
+def marked(name: bytes, prefix: str) -> list[int]:
+    """All processes that were started with an environment variable whose value begins with a prefix."""
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()] if LINUX else []
+    return [pid for pid in pids if variable(pid, name).startswith(prefix)]
 
 
 def oom_kills() -> int:

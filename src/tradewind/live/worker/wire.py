@@ -14,9 +14,9 @@ class PackedCall(NamedTuple):
 
     id: str
     kind: str
-    """`shell`, `function`, `container` or `divisible`."""
+    """`shell`, `function`, `container`, `share` (of an elastic unit) or `reduce` (its results)."""
     target: str
-    """The command, or `module:function`."""
+    """The command, or `module:function`; of what reduces results the command or function, if it is not built in."""
     image: str
     inputs: dict[str, Any]
     """A tuple anywhere inside is a `Ref`: call, output and path."""
@@ -26,7 +26,10 @@ class PackedCall(NamedTuple):
     run: float | None
     silence: float | None
     container: tuple[Any, ...] = ()
-    """Whether the image's own entry point is used, and options for the tool; or the description of a divisible job."""
+    """Whether the image's own entry point is used, and options for the tool. Of a divisible step its function, and how
+    its results are reduced."""
+    shell: tuple[str, ...] = ()
+    """The words that start the shell of a command; none: the usual one."""
 
 
 class PackedOrder(NamedTuple):
@@ -40,6 +43,8 @@ class PackedOrder(NamedTuple):
     cpus: int
     memory: int | None
     most: int
+    variables: dict[str, str]
+    """More for the environment of its processes."""
     calls: list[PackedCall]
 
 
@@ -57,14 +62,20 @@ class Settings(NamedTuple):
     path: list[str]
     """Where Python looks for the modules of functions."""
     homes: list[str]
-    """Where the programs of divisible jobs are looked for."""
+    """Where the programs of divisible steps are looked for."""
     room: float = 600.0
     """Seconds that an attempt waits for room on a full disk before it fails."""
+    agents: str = ""
+    """A folder where workers are found by whoever comes after their engine; empty: they end with it."""
+    store: str = ""
+    """Whose workers they are."""
+    unattended: float = 3600.0
+    """Seconds without an engine after which a worker that has nothing to do ends itself."""
 
 
 def frame(message: Any) -> bytes:
     """A message as it travels."""
-    body = marshal.dumps(message)
+    body = marshal.dumps(message, 4)  # a later version, or another interpreter, must still be able to read it
     return len(body).to_bytes(4, "big") + body
 
 

@@ -1,7 +1,8 @@
 """A worker: the process that is a machine. One thread, one loop, any number of attempts at a time.
 
 It takes orders from the engine's socket and reports there. When the socket closes, or the keeper dies, it kills all
-that it runs and ends.
+that it runs and ends. One that is to outlive its engine (see `agent`) goes on when the socket closes and waits for the
+next engine; when none has come for long, and nothing is left to do, it ends.
 """
 
 import gc
@@ -16,6 +17,7 @@ from resource import struct_rusage
 from typing import Any, Protocol, TypeAlias
 
 from tradewind.live.worker import processes
+from tradewind.live.worker.agent import Agent
 from tradewind.live.worker.alarm import Alarm
 from tradewind.live.worker.attempt import Attempt
 from tradewind.live.worker.failure import Failure
@@ -27,6 +29,9 @@ from tradewind.live.worker.wire import Link, PackedCall, PackedOrder, Settings, 
 
 PATIENCE = 2.0
 """Seconds for killed processes to be gone; what remains is the keeper's."""
+
+GLANCE = 1.0
+"""Seconds after which a worker without an engine looks again whether one could still find it."""
 
 
 Ear: TypeAlias = Callable[[int], None]
@@ -43,9 +48,9 @@ class Child(Protocol):
 class Worker:
     """Carries out orders."""
 
-    def __init__(self, sock: socket.socket, name: str, settings: Settings) -> None:
+    def __init__(self, sock: socket.socket, name: str, settings: Settings, agent: Agent | None = None) -> None:
+        """`name`: unique on this host. `agent`: what lets it outlive its engine."""
         self.name = name
-        """Unique on this host."""
         self.settings = settings
         self.children: dict[int, Child | None] = {}
         """Processes that we have started, and who waits for their end."""
@@ -58,8 +63,9 @@ class Worker:
         self._alarm = Alarm()
         self._poll = select.poll()  # a third of the price of `selectors` for a handful of files
         self._ears: dict[int, Ear] = {}
-        self._link = Link(sock)
-        self._engine = sock.fileno()
+        self._agent = agent
+        self._link: Link | None = Link(sock)
+        self._alone_since = 0.0
         self._wakes: list[tuple[float, int, Attempt, int]] = []
         self._asked = 0
         self._line = Line[Attempt]()
@@ -73,7 +79,10 @@ class Worker:
         signal.signal(signal.SIGTERM, self._end_at_once)
         gc.set_threshold(50_000)
         self.listen(self._alarm.fileno(), self._reap)
-        self.listen(self._engine, self._read)
+        if self._agent is not None:
+            self.listen(self._agent.listener.fileno(), self._accept)
+        if self._link is not None:
+            self.listen(self._link.socket.fileno(), self._read)
         self._line.news.append(("up", os.getpid()))
         while not self._over and not (self._leaving and not self._running):
             self._advance()
@@ -83,7 +92,11 @@ class Worker:
                     ear(event)
             if self._wakes:
                 self._look()
+            if self._link is None and self._is_abandoned():
+                break
         self._kill_all()
+        if self._agent is not None:
+            self._agent.close()
 
     def listen(self, file: int, ear: Ear, *, writing: bool = False) -> None:
         """Have something called when a file can be read, or also written."""
@@ -117,23 +130,68 @@ class Worker:
         self._over = True
 
     def _read(self, event: int) -> None:
-        if event & select.POLLOUT and self._link.write():
-            self.listen(self._engine, self._read)
+        link = self._link
+        if link is None:
+            return
+        if event & select.POLLOUT and link.write():
+            self.listen(link.socket.fileno(), self._read)
         if event & ~select.POLLOUT:
-            batches = self._link.read()
+            batches = link.read()
             if batches is None:
-                self._over = True
+                self._hang_up()
                 return
             for batch in batches:
                 for message in batch:
                     self._obey(message)
+
+    def _hang_up(self) -> None:
+        """The engine is gone, and with it what cannot go on without it."""
+        if self._agent is None or self._link is None:
+            self._over = True
+            return
+        self.ignore(self._link.socket.fileno())
+        self._link.close()
+        self._link = None
+        self._alone_since = time.monotonic()
+        self._agent.leave_alone()
+
+    def _accept(self, _: int) -> None:
+        """Take another engine, and tell it what the last one has not confirmed."""
+        if self._agent is None:
+            return
+        try:
+            sock, _address = self._agent.listener.accept()
+        except OSError:
+            return
+        if self._line.news:
+            self._tell()
+        while self._link is not None and (batches := self._link.read()):  # what the last one said still counts
+            for batch in batches:
+                for message in batch:
+                    self._obey(message)
+        if self._link is not None:
+            self._hang_up()
+        self._link = Link(sock)
+        self.listen(sock.fileno(), self._read)
+        self._send([("up", os.getpid()), *self._agent.ends.values()])
+        self._agent.attend()
+
+    def _is_abandoned(self) -> bool:
+        """Whether no engine can come any more, or none has come for long and nothing is left to do."""
+        if self._agent is None:
+            return False
+        if not self._agent.is_listed():
+            return True
+        if self._running or self._line or self._line.news:
+            return False
+        return time.monotonic() >= self._alone_since + self._agent.unattended
 
     def _obey(self, message: tuple[Any, ...]) -> None:
         verb = message[0]
         if verb == "run":
             *values, calls = message[1]
             order = PackedOrder._make((*values, [PackedCall(*call) for call in calls]))
-            if order.most and len(self._running) >= order.most:
+            if order.most and (self._line or len(self._running) >= order.most):  # never before those in line
                 self._line.join(Attempt(self, order), time.monotonic())
             elif (order.unit, order.attempt) not in self._running:
                 self._begin(Attempt(self, order))
@@ -145,11 +203,45 @@ class Worker:
                 self._line.leave(message[1], message[2])
         elif verb == "ping":
             self._line.news.append(("pong",))
+        elif verb == "seen":
+            if self._agent is not None:
+                self._agent.forget(message[1])
+        else:
+            self._obey_rarely(verb, message)
+
+    def _obey_rarely(self, verb: str, message: tuple[Any, ...]) -> None:
+        if verb == "check":
+            self._compare(set(message[1]))
+        elif verb == "bye":
+            self._end_unless_needed()
         else:
             self._leaving = True
             self._line.clear()
             for attempt in list(self._running.values()):
                 self._drop(attempt)
+
+    def _end_unless_needed(self) -> None:
+        """The engine is about to go: end now, unless something runs or is yet to be confirmed."""
+        if self._line.news:
+            self._tell()
+        ends = self._agent.ends if self._agent is not None else ()
+        self._over = self._over or not (self._running or self._line or ends)
+
+    def _compare(self, expected: set[tuple[int, int]]) -> None:
+        """Report attempts that are expected and not known here, and end those that are not expected."""
+        if self._line.news:
+            self._tell()
+        ended = self._agent.ends.keys() if self._agent is not None else set[tuple[int, int]]()
+        lined_up = self._line.attempts()
+        for unit, attempt in sorted(expected - self._running.keys() - lined_up - ended):
+            reason = "its machine does not know it"
+            self._line.news.append(("broke", unit, attempt, "lost", reason, "", "", 0.0, 0))
+        for key in sorted(self._running.keys() - expected):
+            self._drop(self._running[key])
+        for key in lined_up - expected:
+            self._line.leave(*key)
+        if self._agent is not None:
+            self._agent.expect(expected)
 
     def _begin(self, attempt: Attempt) -> None:
         self._running[attempt.order.unit, attempt.order.attempt] = attempt
@@ -172,8 +264,14 @@ class Worker:
         attempt.stop(Failure("killed", "it was killed"), at_once=at_once)
 
     def _tell(self) -> None:
-        if not self._link.write(frame(self._line.told())):
-            self.listen(self._engine, self._read, writing=True)
+        news = self._line.told()
+        if self._agent is not None:
+            self._agent.keep(news)
+        self._send(news)
+
+    def _send(self, news: list[tuple[Any, ...]]) -> None:
+        if self._link is not None and not self._link.write(frame(news)):
+            self.listen(self._link.socket.fileno(), self._read, writing=True)
 
     def _reap(self, _: int) -> None:
         self._alarm.clear()
@@ -209,6 +307,9 @@ class Worker:
         due = self._line.due() if self._line else None
         if wakes and (due is None or wakes[0][0] < due):
             due = wakes[0][0]
+        if self._link is None and self._agent is not None:
+            glance = time.monotonic() + min(GLANCE, self._agent.unattended)
+            due = glance if due is None else min(due, glance)
         return None if due is None else max(0.0, due - time.monotonic()) * 1000
 
     def _look(self) -> None:
@@ -220,7 +321,8 @@ class Worker:
 
     def _kill_all(self) -> None:
         """Leave no process behind."""
-        self._link.close()
+        if self._link is not None:
+            self._link.close()
         for pid in self.children:
             processes.kill_group(pid, signal.SIGKILL)
         self._line.clear()

@@ -1,1 +1,1 @@
-"""A run as one HTML file that opens anywhere: what ran where, what it cost, and what it waited for."""
+"""The report of a run as one self-contained HTML file: timeline, cost, waiting times and failures."""

@@ -1,4 +1,4 @@
-"""An account of a run: all that a report shows, worked out once."""
+"""The account of a run: everything a report shows, computed once."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,19 +16,19 @@ from tradewind.pictures.report.waits import Held, Wait, waits_of
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a report is made from."""
+    """The input of a report."""
 
     title: str
     records: Iterable[Plain]
     run: int | None = None
-    """The run in question; None: all that the log speaks of."""
+    """The run in question; None: everything in the log."""
     document: Workflow | Program | None = None
     kinds: Mapping[int, str] = field(default_factory=dict)
-    """The step of each unit, where that is known."""
+    """The step of each unit, if known."""
     tails: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    """The last lines that failed attempts have left, by unit and attempt."""
+    """The last lines of output of failed attempts, by unit and attempt."""
     is_real: bool = False
-    """Whether times are those of a clock on the wall."""
+    """Whether times are wall-clock times."""
 
 
 @dataclass(slots=True)
@@ -43,13 +43,13 @@ class Step:
     busy: Duration = 0
     longest: Duration = 0
     waited: Duration = 0
-    """For machines, in all."""
+    """Total cost of machines."""
     first: Time = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All that is known about a run."""
+    """Everything known about a run."""
 
     source: Source
     facts: Facts
@@ -57,7 +57,7 @@ class Account:
     units: Sequence[Unit]
     machines: Sequence[Machine]
     steps: Mapping[str, Step]
-    """In the order in which they began."""
+    """In the order in which they started."""
     edges: Edges
     costs: Costs
     path: Sequence[Link]
@@ -67,7 +67,7 @@ class Account:
 
     @property
     def status(self) -> str:
-        """How the run ended, or how many of several did so."""
+        """Return how the run ended or, for several, how many ended in which way."""
         if len(self.runs) == 1:
             return self.runs[0].status
         counts: dict[str, int] = defaultdict(int)
@@ -77,7 +77,7 @@ class Account:
 
 
 def account(source: Source) -> Account:
-    """Fold the log of a run and work out what there is to tell."""
+    """Fold the log of a run into an account."""
     facts = Facts().take(source.records)
     edges = name_units(facts, source.run, source.document, source.kinds)
     runs = [run for run in facts.runs.values() if source.run in (None, run.number)]
@@ -95,7 +95,7 @@ def account(source: Source) -> Account:
 
 
 def _machines_of(facts: Facts, units: Sequence[Unit], runs: Sequence[Run], run: int | None) -> list[Machine]:
-    """The machines of a run: those it used, and those held for its tenant meanwhile that nobody used."""
+    """Return the machines of a run: those it used, and unused ones held for its tenant in the meantime."""
     found: Iterable[Machine] = facts.machines.values()
     if run is not None:
         used = {attempt.machine for unit in units for attempt in unit.attempts}

@@ -1,4 +1,4 @@
-"""The data behind the chart of machines over time, as columns of small numbers."""
+"""The data of the timeline of machines, as columns of small numbers."""
 
 from heapq import heappop, heappush
 from typing import Any
@@ -15,7 +15,7 @@ COLOURS = (
 
 
 def chart(account: Account) -> dict[str, Any]:
-    """Bars by row, rows by machine; times in ticks since the beginning."""
+    """Return bars by row, rows by machine; times in ticks from the start."""
     begin, end = account.begin, account.end
     tick = 1 if end - begin < MINUTE else 1000
     place = {name: at for at, name in enumerate(account.steps)}
@@ -61,12 +61,12 @@ def chart(account: Account) -> dict[str, Any]:
 
 
 def colour(place: int) -> str:
-    """The colour of the step at some place."""
+    """Return the colour of the step at a position."""
     return COLOURS[place % len(COLOURS)]
 
 
 def _lanes(bars: list[tuple[Time, Time]]) -> tuple[list[int], int]:
-    """The lowest lane that is free for each bar, and how many lanes that takes."""
+    """Return the lowest free lane for each bar, and the number of lanes."""
     free: list[int] = []
     busy: list[tuple[Time, int]] = []
     lanes: list[int] = []

@@ -1,8 +1,8 @@
-"""What each step and each machine type cost, and how much of that bought nothing.
+"""Compute the cost of each step and machine type, and how much of it was wasted.
 
-What was paid for a machine is spread evenly over the time it was held. At each instant it goes in equal parts to the
-attempts that run there: it is *useful* if the attempt ended well, and *repeated* work otherwise. Time in which a
-machine boots or runs nothing is paid too: *booting* and *idle*.
+The cost of a machine is spread evenly over the time it was held. At each instant it is divided equally among the
+attempts running there: it is *useful* if the attempt succeeded, and *repeated* work otherwise. The time in which a
+machine boots or runs nothing also costs: *booting* and *idle*.
 """
 
 from collections import defaultdict
@@ -15,17 +15,17 @@ from tradewind.pictures.report.facts import DONE, RUNNING, Attempt, Facts, Machi
 
 @dataclass(slots=True)
 class Use:
-    """What became of the money and time of a step or machine type."""
+    """How the money and time of a step or machine type were used."""
 
     useful: float = 0.0
-    """Money; shares of it need not be whole."""
+    """Money; fractions need not be whole."""
     repeated: float = 0.0
     booting: float = 0.0
     idle: float = 0.0
     busy: Duration = 0
-    """Time of all attempts together."""
+    """Total time of all attempts."""
     at_work: Duration = 0
-    """Time in which machines ran anything, be it of other runs."""
+    """Time in which machines ran anything, including other runs."""
     held: Duration = 0
     """Time for which machines were held."""
     machines: int = 0
@@ -33,18 +33,18 @@ class Use:
 
     @property
     def cost(self) -> float:
-        """All that was paid."""
+        """Return the total paid."""
         return self.useful + self.repeated + self.booting + self.idle
 
     @property
     def waste(self) -> float:
-        """What bought nothing."""
+        """Return the wasted part."""
         return self.cost - self.useful
 
 
 @dataclass(slots=True)
 class Costs:
-    """Where the money went."""
+    """The breakdown of the cost."""
 
     steps: dict[str, Use] = field(default_factory=lambda: defaultdict(Use))
     types: dict[str, Use] = field(default_factory=lambda: defaultdict(Use))
@@ -52,9 +52,9 @@ class Costs:
 
 
 def share_costs(facts: Facts, machines: Iterable[Machine], run: int | None, begin: Time, end: Time) -> Costs:
-    """Spread what machines cost over the work of a run, or of all.
+    """Distribute the cost of machines over the work of a run, or of all runs.
 
-    What other runs used is theirs, and so is what machines cost before a run began and after it has ended.
+    The share of other runs is theirs, and so is the cost of machines before a run began and after it ended.
     """
     costs = Costs()
     attempts: dict[int, list[Attempt]] = defaultdict(list)
@@ -95,7 +95,7 @@ def _share(
     )
     running: dict[int, Attempt] = {}
     before = up
-    share = 0.0  # money for one of those running, summed up: what an attempt cost is how far this rose while it ran
+    share = 0.0  # cumulative cost per running attempt: an attempt costs what this rises by while it runs
     began: dict[int, float] = {}
     for moment, is_begin, place in [*moments, (gone, 2, -1)]:
         at = min(max(moment, up), gone)
@@ -121,9 +121,17 @@ def _settle(
     if run is not None and unit.run != run:
         return
     length = (gone if attempt.end is None else attempt.end) - attempt.begin
+    useful = _useful_part(attempt, length)
     for use in (costs.steps[unit.kind], *everything):
         use.busy += length
-        if attempt.outcome in (DONE, RUNNING):
-            use.useful += cost
-        else:
-            use.repeated += cost
+        use.useful += useful * cost
+        use.repeated += (1 - useful) * cost
+
+
+def _useful_part(attempt: Attempt, length: Time) -> float:
+    """Return the fraction of an attempt that is not repeated: all if it succeeded; for a share, what it delivered."""
+    if attempt.outcome in (DONE, RUNNING):
+        return 1.0
+    if attempt.delivered is None or length <= 0:
+        return 0.0
+    return min(1.0, (attempt.delivered - attempt.begin) / length)

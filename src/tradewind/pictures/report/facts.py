@@ -1,6 +1,6 @@
-"""What a report is made of: units, attempts and machines, folded from the plain records of a log.
+"""The facts of a report: units, attempts and machines, folded from the plain records of a log.
 
-A log is the same whether a run was simulated or real (see `tradewind.core.log`), and so is its report.
+Simulated and real runs write the same log (see `tradewind.core.log`), so they have the same report.
 """
 
 from bisect import bisect_right
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tradewind.core.elastic.events import DELIVERED
 from tradewind.core.machine_events import SHRUNK
 from tradewind.model.units import Money, Time, money, seconds
 
@@ -16,21 +17,25 @@ Plain = dict[str, Any]
 """A record of a log."""
 
 DONE, FAILED, LOST, CANCELLED, RUNNING = "done", "failed", "lost", "cancelled", "running"
+_KILLED = {SHRUNK: LOST, DELIVERED: DONE}
+"""Outcomes of attempts that were killed, unless they were simply unwanted."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try to run a unit."""
+    """One execution of a unit."""
 
     unit: int
     number: int
     machine: int
     begin: Time
     cause: int
-    """`seq` of the event on which it was started."""
+    """`seq` of the event that led to its start."""
     end: Time | None = None
     outcome: str = RUNNING
     reason: str = ""
+    delivered: Time | None = None
+    """For a share of a divisible task: until when its work was delivered, and so is useful in any case."""
 
 
 @dataclass(slots=True)
@@ -42,15 +47,15 @@ class Unit:
     id: str
     attempts: list[Attempt] = field(default_factory=list)
     kind: str = ""
-    """What step it belongs to."""
+    """The step it belongs to."""
     parents: tuple[int, ...] | None = None
-    """Numbers of the units it waited for; None: not known."""
+    """Numbers of the units it waited for; None: unknown."""
     eligible: Time | None = None
-    """When it waited for nothing but a machine; None: not known."""
+    """When it waited only for a machine; None: unknown."""
 
     @property
     def end(self) -> Time | None:
-        """When its last attempt ended."""
+        """Return when its last attempt ended."""
         return self.attempts[-1].end if self.attempts else None
 
 
@@ -83,27 +88,27 @@ class Run:
     ended: Time | None = None
     status: str = "running"
     recalled: int = 0
-    """Tasks for which nothing had to run, for what they give was known from before."""
+    """Tasks whose results came from the cache."""
 
 
 class Happening(NamedTuple):
-    """An event that something may be started on."""
+    """An event that may lead to a start."""
 
     name: str
     at: Time
     number: int
-    """Of the unit or machine it speaks of; -1: of neither."""
+    """The unit or machine it concerns; -1: neither."""
 
 
 class Cut(NamedTuple):
-    """Fewer machines were rented than wanted."""
+    """A decision that was reduced: fewer machines were rented than wanted."""
 
     at: Time
     because: str
 
 
 class Facts:
-    """Takes records one by one; afterwards everything is in place."""
+    """A fold over the records of a log."""
 
     def __init__(self) -> None:
         self.runs: dict[int, Run] = {}
@@ -114,18 +119,18 @@ class Facts:
         self.cuts: dict[str, list[Cut]] = {}
         """By tenant, in order of time."""
         self.resumed: dict[int, list[Time]] = {}
-        """By run: when it went on after it had been suspended."""
+        """By run: when it was resumed after a suspension."""
         self.refused: list[str] = []
         self.begin: Time | None = None
         self.end: Time = 0
         self._firsts: list[int] = []
         self._owners: list[int] = []
         self._freed: dict[int, deque[tuple[Time, int]]] = {}
-        """By run: how many units became eligible when, and are not matched with a start yet."""
+        """By run: how many units became eligible when, and are not yet matched with a start."""
         self._running: dict[int, dict[int, Attempt]] = {}
         """By machine and unit."""
         self._finished = -1
-        """The unit that finished last: what a run grows by right after waited for it."""
+        """The last unit that finished: units that a run adds right after it waited for it."""
         self._parent_of: dict[tuple[int, str], int] = {}
         self._folders: dict[str, Callable[[Plain], None]] = {
             "admitted": self._admitted,
@@ -137,9 +142,10 @@ class Facts:
             "resumed": lambda record: self.resumed.setdefault(record["run"], []).append(seconds(record["at"])),
             "ended": self._ended,
             "start": self._start,
+            "progressed": self._progressed,
             "finished": lambda record: self._stop(record, DONE),
             "failed": lambda record: self._stop(record, FAILED),
-            "kill": lambda record: self._stop(record, LOST if record["because"] == SHRUNK else CANCELLED),
+            "kill": lambda record: self._stop(record, _KILLED.get(record["because"], CANCELLED)),
             "acquire": self._acquire,
             "machine-ready": self._ready,
             "machine-failed": self._machine_gone,
@@ -151,7 +157,7 @@ class Facts:
         }
 
     def take(self, records: Iterable[Plain]) -> "Facts":
-        """Fold records in their order."""
+        """Fold records in order."""
         for record in records:
             at = seconds(record["at"])
             if self.begin is None:
@@ -166,12 +172,12 @@ class Facts:
         return self
 
     def run_of(self, unit: int) -> int:
-        """The run that a unit belongs to, by its number."""
+        """Return the number of the run that a unit belongs to."""
         place = bisect_right(self._firsts, unit) - 1
         return self._owners[place] if place >= 0 else -1
 
     def first_of(self, run: int) -> int | None:
-        """The number of a run's first unit."""
+        """Return the number of a run's first unit."""
         return next((first for first, owner in zip(self._firsts, self._owners, strict=True) if owner == run), None)
 
     def _admitted(self, record: Plain) -> None:
@@ -210,7 +216,7 @@ class Facts:
         if record["change"] > 0:
             waiting.append((seconds(record["at"]), record["change"]))
         elif record["cause"] in self.happenings and self.happenings[record["cause"]].name == "suspended":
-            waiting.clear()  # all that waits is held back, and counted again when the run goes on
+            waiting.clear()  # waiting units are held back, and counted again when the run is resumed
 
     def _ended(self, record: Plain) -> None:
         run = self.runs.get(record["run"])
@@ -233,9 +239,9 @@ class Facts:
         self._running.setdefault(attempt.machine, {})[number] = attempt
 
     def _next_freed(self, run: int) -> Time | None:
-        """When the unit of a run that has been waiting longest became eligible.
+        """Return when the unit of a run that has waited longest became eligible.
 
-        A log says how many became so, not which; taking them in turn keeps every sum of waits exact.
+        A log records how many became eligible, not which; taking them in order keeps every total of waits exact.
         """
         waiting = self._freed.get(run)
         if not waiting:
@@ -246,14 +252,23 @@ class Facts:
         return at
 
     def _stop(self, record: Plain, outcome: str) -> None:
+        attempt = self._reported(record)
+        if attempt is not None:
+            self._end(attempt, record, outcome)
+            self._finished = attempt.unit
+
+    def _progressed(self, record: Plain) -> None:
+        attempt = self._reported(record)
+        if attempt is not None:
+            at = seconds(record["at"])
+            attempt.delivered = at if record["deliveries"] or attempt.delivered is None else attempt.delivered
+
+    def _reported(self, record: Plain) -> Attempt | None:
+        """Return the attempt that a record is about; None: it is a late report of an old one."""
         unit = self.units.get(record["unit"])
-        if unit is None:
-            return
-        attempt = next((each for each in reversed(unit.attempts) if each.number == record["attempt"]), None)
-        if attempt is None or attempt.outcome != RUNNING:
-            return  # a late report of an old attempt
-        self._end(attempt, record, outcome)
-        self._finished = unit.number
+        attempts = reversed(unit.attempts) if unit is not None else ()
+        attempt = next((each for each in attempts if each.number == record["attempt"]), None)
+        return attempt if attempt is not None and attempt.outcome == RUNNING else None
 
     def _end(self, attempt: Attempt, record: Plain, outcome: str) -> None:
         attempt.end, attempt.outcome = seconds(record["at"]), outcome

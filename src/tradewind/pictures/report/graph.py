@@ -1,4 +1,4 @@
-"""The graph of steps as SVG: one box for each step, lines from those it waits for."""
+"""Draw the graph of steps as SVG: one box per step, with lines from its predecessors."""
 
 from collections.abc import Mapping
 from html import escape
@@ -10,16 +10,16 @@ from tradewind.pictures.report.chart import colour
 from tradewind.pictures.report.tables import show_time
 
 MOST = 80
-"""So many steps are drawn; the rest are those with the least work."""
+"""Maximum number of steps drawn; those with the least work are left out."""
 _WIDE = 2200.0
-"""Beyond this width a picture is scrolled rather than shrunk."""
+"""Wider pictures are scrolled instead of shrunk."""
 _LEAST = 900.0
-"""Pixels below which a picture is scrolled, as on a phone, rather than shrunk further."""
+"""Minimum width in pixels: narrower screens, such as phones, scroll."""
 _WIDTH, _HEIGHT, _BETWEEN, _GAP, _MARGIN = 168.0, 46.0, 56.0, 14.0, 6.0
 
 
 def graph(account: Account) -> str:
-    """A picture of the steps; empty where nothing is known about who waits for whom."""
+    """Draw the steps; return nothing if their dependencies are unknown."""
     steps = sorted(account.steps.values(), key=lambda step: -step.busy)[:MOST]
     order = {name: at for at, name in enumerate(account.steps)}
     steps.sort(key=lambda step: order[step.name])
@@ -27,7 +27,9 @@ def graph(account: Account) -> str:
     lines = {
         (number[parent], number[child]): max(count, 1)
         for (parent, child), count in sorted(account.edges.items())
-        if parent in number and child in number and number[parent] < number[child]  # steps in circles: forward only
+        if parent in number
+        and child in number
+        and number[parent] < number[child]  # steps may form cycles: draw only forward edges
     }
     if not lines:
         return ""
@@ -86,5 +88,5 @@ def _box(step: Step, left: float, y: float, hue: str, critical: Mapping[str, int
 
 
 def shortened(text: str, most: int = 22) -> str:
-    """Text that fits into a box: its end tells more than its middle."""
+    """Shorten text to fit into a box; its end is more informative than its middle."""
     return text if len(text) <= most else f"{text[: most // 2 - 1]}…{text[-(most // 2) :]}"

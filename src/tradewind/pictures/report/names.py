@@ -1,4 +1,4 @@
-"""Which step a unit belongs to, and which units it waited for: from the workflow, or as far as a log tells."""
+"""Find the step of each unit, and the units it waited for: from the workflow, or as far as a log tells."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,21 +10,21 @@ from tradewind.model.workflow import Workflow, edges
 from tradewind.pictures.report.facts import Facts, Unit
 
 Edges = dict[tuple[str, str], int]
-"""Which step waits for which, and over how many pairs of tasks; zero: the program says so, however many there were."""
+"""Dependencies between steps, with the number of task pairs; zero: from the program, for any number."""
 
 _INDEX = re.compile(r"\[[^\]]*\]")
 _NUMBER = re.compile(r"(?<=[^0-9])[_\-.#]?[0-9]+$")
 
 
 def guess_kind(id: str) -> str:
-    """The step that a task probably belongs to: its id without numbers, as `align` for `align_17` and `align[3]`."""
+    """Guess the step of a task: its id without numbers, such as `align` for `align_17` and `align[3]`."""
     return _NUMBER.sub("", _INDEX.sub("", id)) or id
 
 
 def name_units(
     facts: Facts, run: int | None, document: Workflow | Program | None, kinds: Mapping[int, str] | None = None
 ) -> Edges:
-    """Give each unit its step, its parents and the time it became eligible, as far as they can be known."""
+    """Assign each unit its step, its parents and the time it became eligible, as far as known."""
     known = kinds or {}
     for unit in facts.units.values():
         unit.kind = known.get(unit.number) or guess_kind(unit.id)
@@ -76,7 +76,7 @@ def _by_program(facts: Facts, run: int | None, program: Program) -> Edges:
 
 
 def _steps(body: Body) -> Iterator[tuple[str, str]]:
-    """Pairs of steps that act, of which the second waits for the first."""
+    """Yield pairs of acting steps, of which the second waits for the first."""
     for part in body.parts:
         for child in part.children:
             for before in _ends(part):
@@ -89,14 +89,14 @@ def _steps(body: Body) -> Iterator[tuple[str, str]]:
 
 
 def _ends(part: Part) -> Sequence[str]:
-    """The steps inside a part that end last."""
+    """Return the last steps inside a part."""
     if part.body is None:
         return (_label(part),)
     return [name for each in part.body.parts if not each.children for name in _ends(each)]
 
 
 def _begins(part: Part) -> Sequence[str]:
-    """The steps inside a part that begin first."""
+    """Return the first steps inside a part."""
     if part.body is None:
         return (_label(part),)
     return [name for each in part.body.parts if not each.waits for name in _begins(each)]
@@ -107,7 +107,7 @@ def _label(part: Part) -> str:
 
 
 def _observed(facts: Facts) -> Edges:
-    """What followed on what in runs that grew."""
+    """Return the dependencies observed in runs that grew."""
     found: Edges = {}
     for unit in facts.units.values():
         for parent in _known_parents(facts, unit):

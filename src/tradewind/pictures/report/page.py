@@ -1,4 +1,4 @@
-"""The page: everything in one file, so that it opens anywhere, today and in ten years."""
+"""The page of a report: everything in one self-contained file."""
 
 from collections.abc import Callable
 from html import escape
@@ -12,23 +12,23 @@ from tradewind.pictures.report.chart import chart, colour
 from tradewind.pictures.report.graph import graph
 
 _LEGEND = 16
-"""Up to so many steps have their colours shown beside the chart; all are in the table."""
+"""Maximum number of steps in the legend of the chart; all are in the table."""
 
 _CHART = """<div class="tools"><button data-zoom="0.5">zoom in</button><button data-zoom="2">out</button>
 <button data-zoom="0">all</button><input id="find" type="search" placeholder="find a task" aria-label="find a task">
 <span class="hint" id="found"></span></div>
-<p class="hint">Drag to zoom into a stretch, with shift to move; double click for all; Ctrl and wheel zoom too.
-Behind the bars, a stripe shows that a machine is held, and another shade that it boots.</p>
+<p class="hint">Drag to zoom into a period, with Shift to move; double-click to show all; Ctrl and wheel also zoom.
+Behind the bars, a stripe shows that a machine is held, and another shade that it is booting.</p>
 <div id="chart"><canvas></canvas><div id="band"></div><div id="tip"></div></div>"""
 
 
 def page(account: Account) -> bytes:
-    """A report as HTML."""
+    """Return a report as HTML."""
     title = escape(account.source.title)
     sections = [(name, anchor, show(account)) for name, anchor, show in _SECTIONS]
     links = "".join(f'<a href="#{anchor}">{name.lower()}</a>' for name, anchor, _ in sections)
     body = "".join(f'<section id="{anchor}"><h2>{name}</h2>{text}</section>' for name, anchor, text in sections)
-    # A slash that could end the element is the only thing in JSON that HTML would stumble over.
+    # A slash that could end the element is the only thing in JSON that is not safe in HTML.
     data = orjson.dumps(chart(account)).replace(b"</", b"<\\/").replace(b"<!--", b"<\\u0021--")
     head = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -46,7 +46,7 @@ def _gantt(account: Account) -> str:
         f'<span><i style="background:{colour(at)}"></i>{escape(name)}</span>' for at, name in enumerate(shown)
     )
     more = f"<span>and {len(account.steps) - _LEGEND:,} more</span>" if len(account.steps) > _LEGEND else ""
-    failed = '<span><i style="background:var(--bad)"></i>ended badly</span>'
+    failed = '<span><i style="background:var(--bad)"></i>not successful</span>'
     return f'{_CHART}<div class="key">{keys}{more}{failed}</div>'
 
 
@@ -54,15 +54,15 @@ def _graph(account: Account) -> str:
     picture = graph(account)
     if not picture:
         return f"<p>{_no_graph(account.source)}</p>"
-    return f'<p class="hint">Steps with a red edge lie on the critical path.</p><div class="scroll">{picture}</div>'
+    return f'<p class="hint">Steps with a red edge are on the critical path.</p><div class="scroll">{picture}</div>'
 
 
 def _no_graph(source: Source) -> str:
     if source.document is not None:
-        return "No step that has run waited for another one."
+        return "No step waited for another one."
     if source.is_real:
-        return "A server does not tell who waited for whom in a program, but only in workflows with <code>tasks</code>."
-    return "A log does not say who waits for whom: give the workflow with <code>--workflow</code>."
+        return "A server knows dependencies only for workflows with <code>tasks</code>."
+    return "A log contains no dependencies: give the workflow with <code>--workflow</code>."
 
 
 def _costs(account: Account) -> str:
@@ -70,7 +70,7 @@ def _costs(account: Account) -> str:
         f'<span><i class="{name}"></i>{words}</span>'
         for name, words in (
             ("useful", "useful"),
-            ("repeated", "spent on attempts that ended badly"),
+            ("repeated", "spent on unsuccessful attempts"),
             ("booting", "booting"),
             ("idle", "idle"),
         )

@@ -1,4 +1,4 @@
-"""The critical path as it came about: the last attempt, what it waited for, and so back to the submission."""
+"""The actual critical path: the last attempt, what it waited for, and so on back to the submission."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,23 +8,23 @@ from tradewind.pictures.report.facts import DONE, Attempt, Facts, Unit
 
 
 class Link(NamedTuple):
-    """One attempt on the path, and the time lost before it."""
+    """One attempt on the path, and the wait before it."""
 
     unit: Unit
     attempt: Attempt
     waited: Duration
-    """From the end of the link before, or the submission, to its start."""
+    """Time from the end of the previous link, or the submission, to its start."""
     after: str
-    """What came before: its last `parent`, an `attempt` of its own, what ran on its `machine`, or the `submission`."""
+    """The predecessor: its last `parent`, an earlier `attempt`, what ran on its `machine`, or the `submission`."""
 
     @property
     def length(self) -> Duration:
-        """How long it ran."""
+        """Return how long it ran."""
         return (self.attempt.end or self.attempt.begin) - self.attempt.begin
 
 
 def critical_path(facts: Facts, units: Sequence[Unit], submitted: Time) -> list[Link]:
-    """From the first link to the one that ended last."""
+    """Return the path from the first link to the one that ended last."""
     ended = [unit for unit in units if unit.end is not None]
     if not ended:
         return []
@@ -45,7 +45,7 @@ def critical_path(facts: Facts, units: Sequence[Unit], submitted: Time) -> list[
 
 
 def _before(facts: Facts, unit: Unit, place: int, wanted: set[int]) -> tuple[Attempt | None, str]:
-    """The attempt whose end let another one start."""
+    """Return the attempt whose end allowed another one to start."""
     if place > 0:
         return unit.attempts[place - 1], "attempt"
     begin = unit.attempts[0].begin

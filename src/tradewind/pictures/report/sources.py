@@ -1,4 +1,4 @@
-"""Where reports come from: the store of a folder, or the event log of a simulation in a file."""
+"""Sources of reports: the store of a folder, or the event log of a simulation in a file."""
 
 import gzip
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tradewind.pictures.report.account import Source
 from tradewind.pictures.report.facts import Plain
 
 _TAIL = 4096
-"""Bytes of the end of what a failed attempt has written."""
+"""Number of bytes shown from the end of a failed attempt's output."""
 _MOST_TAILS = 60
 
 
@@ -24,11 +24,11 @@ class ReportError(TradewindError):
 
 
 LOGS = (".jsonl", ".gz", ".parquet")
-"""How the names of event logs end."""
+"""Suffixes of event logs."""
 
 
 def from_log(path: Path, document: Workflow | Program | None = None) -> Source:
-    """A report's source in a file of JSON lines, perhaps compressed, or in Parquet."""
+    """Return a report's source from a file of JSON lines, possibly compressed, or Parquet."""
     return Source(path.name, _rows(path) if path.suffix == ".parquet" else _lines(path), document=document)
 
 
@@ -52,12 +52,12 @@ def _lines(path: Path) -> Iterator[Plain]:
             except orjson.JSONDecodeError:
                 known = False
             if not known:
-                raise ReportError(f"{path}:{number}: is not a record of an event log; see `simulate --events`")
+                raise ReportError(f"{path}:{number}: not a record of an event log; see `simulate --events`")
             yield record
 
 
 def from_store(store: Store, detail: RunDetail) -> Source:
-    """A report's source in a store."""
+    """Return a report's source from a store."""
     document = decode(detail.run.document)
     kinds = {unit.number: decode(unit.tasks).kind for unit in detail.units if unit.tasks is not None}
     failed = [each for each in detail.attempts if each.outcome not in ("done", "cached", "cancelled") and each.folder]
@@ -67,7 +67,7 @@ def from_store(store: Store, detail: RunDetail) -> Source:
 
 
 def tail(folder: Path) -> str:
-    """The end of what an attempt has written, errors last."""
+    """Return the end of an attempt's output, errors last."""
     parts = []
     for name in ("out", "err"):
         for file in sorted([*folder.glob(name), *folder.glob(f"*/{name}")]):

@@ -1,4 +1,4 @@
-"""The words and tables of a report, as HTML."""
+"""The text and tables of a report, as HTML."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,16 @@ from tradewind.pictures.report.facts import DONE, RUNNING, Attempt, Unit
 from tradewind.pictures.report.waits import Held
 
 MOST_ROWS = 60
-"""Of a table; what is left out is counted in its last row."""
+"""Maximum number of rows of a table; the rest is counted in its last row."""
 _PATH_ENDS = 30
-"""So many links at each end of a long path are shown."""
+"""Number of links shown at each end of a long path."""
 _UNKNOWN = "\N{EN DASH}"
 _TAIL = 4000
-"""Letters of a failed attempt's last lines."""
+"""Maximum number of characters of a failed attempt's output."""
 
 
 def summary(account: Account) -> str:
-    """The figures that come first."""
+    """Return the summary cards."""
     costs = account.costs.total
     tasks = sum(run.tasks for run in account.runs)
     done = sum(step.done for step in account.steps.values())
@@ -36,12 +36,12 @@ def summary(account: Account) -> str:
         ("makespan", show_time(length), ""),
         ("tasks done", f"{done:,}" if done == tasks else f"{done:,} of {tasks:,}", "" if done == tasks else "bad"),
         (
-            "attempts in vain" if failed else "attempts",
+            "unsuccessful attempts" if failed else "attempts",
             f"{failed:,} of {attempts:,}" if failed else f"{attempts:,}",
             "bad" * (failed > 0),
         ),
         ("machines", f"{costs.machines:,}" + (f", {costs.lost:,} lost" if costs.lost else ""), ""),
-        ("of held time at work", _percent(costs.at_work, costs.held), ""),
+        ("of held time busy", _percent(costs.at_work, costs.held), ""),
         ("cost", _amount(costs.cost), ""),
         (f"wasted, {_percent(costs.waste, costs.cost)}", _amount(costs.waste), "")
         if costs.cost
@@ -49,7 +49,7 @@ def summary(account: Account) -> str:
         (f"critical path, {_percent(path, length)}", show_time(path), "") if path else ("critical path", _UNKNOWN, ""),
     ]
     if recalled := sum(run.recalled for run in account.runs):
-        figures.insert(3, ("known from before", f"{recalled:,}", ""))
+        figures.insert(3, ("from the cache", f"{recalled:,}", ""))
     if any(run.deadline is not None for run in account.runs):
         figures.append(("deadline", f"{len(late)} missed" if late else "met", "bad" if late else "good"))
     cards = "".join(
@@ -60,7 +60,7 @@ def summary(account: Account) -> str:
 
 
 def subtitle(account: Account) -> str:
-    """When it was and what it consisted of."""
+    """Return when it ran and what it consisted of."""
     words = [_counted(len(account.runs), "run"), f"{_counted(len(account.steps), 'kind')} of tasks"]
     words += sorted({f"tenant {run.tenant}" for run in account.runs})[:3]
     if account.source.is_real:
@@ -73,7 +73,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def steps(account: Account) -> str:
-    """Work, cost and waste of each step."""
+    """Return a table of work, cost and waste by step."""
     uses = account.costs.steps
     most = max(
         (uses[name].cost if account.costs.total.cost else step.busy for name, step in account.steps.items()), default=0
@@ -108,11 +108,11 @@ def steps(account: Account) -> str:
 
 
 def types(account: Account) -> str:
-    """What machines of each type cost, and what for."""
+    """Return a table of cost by machine type."""
     uses = sorted(account.costs.types.items(), key=lambda item: (-item[1].cost, -item[1].held, item[0]))
     is_paid = account.costs.total.cost > 0
     most = max((use.cost if is_paid else use.held for _, use in uses), default=0)
-    head = ("machine type", "machines", "lost", "held", "at work", "cost", "useful", "repeated", "booting", "idle", "")
+    head = ("machine type", "machines", "lost", "held", "busy", "cost", "useful", "repeated", "booting", "idle", "")
     rows = [
         (
             escape(name),
@@ -135,7 +135,7 @@ def _parts(use: Use) -> list[tuple[str, float]]:
 
 
 def path(account: Account) -> str:
-    """The critical path, its middle left out where it is long."""
+    """Return the critical path, shortened in the middle if it is long."""
     if not account.path:
         return "<p>Nothing has ended yet.</p>"
     length = max(account.end - account.begin, 1)
@@ -174,16 +174,16 @@ def path(account: Account) -> str:
 
 _AFTER = {
     "parent": "its last parent",
-    "attempt": "the attempt before",
-    "machine": "what ran on its machine",
+    "attempt": "the previous attempt",
+    "machine": "the previous task on its machine",
     "submission": "the submission",
 }
 
 
 def waits(account: Account) -> str:
-    """What waited for what: by step and cause, and the longest single ones."""
+    """Return waiting times by step and cause, and the longest single waits."""
     if not account.waits:
-        return "<p>Nothing had to wait.</p>"
+        return "<p>No task had to wait.</p>"
     sums: dict[tuple[str, Held, str], list[Duration]] = defaultdict(list)
     units = account.facts.units
     for wait in account.waits:
@@ -214,17 +214,17 @@ def waits(account: Account) -> str:
         )
         for wait in longest
     ]
-    head = ("step", "waited for", "namely", "times", "in all", "mean", "longest", "")
+    head = ("step", "waited for", "detail", "times", "total", "mean", "longest", "")
     by_step = _table(head, rows, most=30)
-    return f"{by_step}<h3>The longest</h3>{_table(('task', 'waited for', 'namely', 'for', 'from'), single)}"
+    return f"{by_step}<h3>Longest waits</h3>{_table(('task', 'waited for', 'detail', 'for', 'from'), single)}"
 
 
 def failures(account: Account) -> str:
-    """Attempts that ended badly, with what they left."""
+    """Return unsuccessful attempts with their output."""
     found = [
         (unit, attempt) for unit in account.units for attempt in unit.attempts if attempt.outcome not in (DONE, RUNNING)
     ]
-    words = "".join(f'<p class="bad">refused: {escape(each)}</p>' for each in account.facts.refused)
+    words = "".join(f'<p class="bad">rejected: {escape(each)}</p>' for each in account.facts.refused)
     if not found:
         return words or "<p>Nothing has failed.</p>"
     reasons: dict[tuple[str, str], int] = defaultdict(int)
@@ -240,7 +240,7 @@ def failures(account: Account) -> str:
 
 
 def _last_first(found: Sequence[tuple[Unit, Attempt]]) -> Iterator[tuple[Unit, Attempt]]:
-    """Those that ended a unit for good first, and not too many."""
+    """Yield attempts that ended a unit first, up to a maximum."""
     final = [pair for pair in found if pair[1] is pair[0].attempts[-1]]
     others = [pair for pair in found if pair[1] is not pair[0].attempts[-1]]
     yield from (final + others)[:40]
@@ -282,7 +282,7 @@ def _bar(parts: Sequence[tuple[str, float]], most: float) -> str:
 
 
 def _amount(value: float) -> str:
-    """Money, to four digits that matter."""
+    """Format money to four significant digits."""
     units = in_units(1) * value
     return f"{units:,.2f}" if abs(units) >= 100 else f"{units:.4g}"
 
@@ -292,7 +292,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def show_time(duration: Duration) -> str:
-    """A duration to three digits that matter, as `show_duration` says it above a second."""
+    """Format a duration to three significant digits, like `show_duration` above a second."""
     if 0 < duration < SECOND:
         return f"{duration / 1000:.3g}ms"
     return show_duration(duration)

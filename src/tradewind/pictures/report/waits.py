@@ -1,4 +1,4 @@
-"""What waited for what: for each start of an attempt, how long it could have run before, and what held it back."""
+"""Compute waiting times: for each start of an attempt, how long it could have run earlier, and what blocked it."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -10,21 +10,21 @@ from tradewind.pictures.report.facts import FAILED, Attempt, Cut, Facts, Unit
 
 
 class Held(StrEnum):
-    """What held a unit back."""
+    """What blocked a unit."""
 
     PARENTS = "its slowest parent"
     BUSY = "a busy machine"
     BUDGET = "the budget"
     LIMIT = "the limit of machines"
-    BOOT = "a machine to boot"
-    RETRY = "another try"
+    BOOT = "a booting machine"
+    RETRY = "a retry"
     SUSPENDED = "its run to be resumed"
     DECISION = "a decision"
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A stretch of time in which a unit waited."""
+    """A period in which a unit waited."""
 
     unit: int
     attempt: int
@@ -36,12 +36,12 @@ class Wait:
 
     @property
     def length(self) -> Duration:
-        """How long it was."""
+        """Return its length."""
         return self.end - self.begin
 
 
 def waits_of(facts: Facts, units: Sequence[Unit]) -> Iterator[Wait]:
-    """All waits of some units, in order of units."""
+    """Yield all waits of some units, in order of units."""
     for unit in units:
         yield from _for_parents(facts, unit)
         before: Attempt | None = None
@@ -53,7 +53,7 @@ def waits_of(facts: Facts, units: Sequence[Unit]) -> Iterator[Wait]:
 
 
 def _for_parents(facts: Facts, unit: Unit) -> Iterator[Wait]:
-    """How long all other parents had ended when the last one did."""
+    """Yield the wait from the end of all other parents to that of the last one."""
     ends = sorted(
         (end, number)
         for number in unit.parents or ()
@@ -86,7 +86,7 @@ def _for_machine(facts: Facts, unit: Unit, attempt: Attempt, since: Time, before
 
 
 def _why_not_more(facts: Facts, unit: Unit, since: Time, until: Time, otherwise: Held) -> Held:
-    """Whether its run was suspended, or budget or limits cut what was wanted meanwhile."""
+    """Return whether its run was suspended, or budget or limits cut a decision in the meantime."""
     if any(since < at <= until for at in facts.resumed.get(unit.run, ())):
         return Held.SUSPENDED
     run = facts.runs.get(unit.run)

@@ -1,1 +1,1 @@
-"""Simple policies to compare with."""
+"""Simple policies for comparison."""

@@ -1,75 +1,76 @@
-"""Demand: one slot for each eligible or running task, cheapest type first, as far as the budget goes."""
+"""Demand: rent room for each ready or running task, cheapest type first, within the budget."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from tradewind.model.vector import Vector, fitting
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.parts.returning import expiring
-from tradewind.policies.protocol import Kind, Machine, Offer, Policy, Pool, Rent, Return, Scaling, View
+from tradewind.policies.parts.room import Room, room_in
+from tradewind.policies.protocol import Kind, Offer, Policy, Pool, Rent, Return, Scaling, View
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """None."""
+    """No parameters."""
 
 
 class Demand:
-    """Follows the number of active tasks, with no memory and no look ahead."""
+    """A scaler that follows the number of active tasks, without memory or look-ahead."""
 
     on_arrival = False
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """Return what stands idle beyond the demand, then rent what is missing."""
+        """Return machines beyond the demand, then rent what is missing."""
         for pool in view.pools():
             yield from self._follow(view, pool)
 
     def _follow(self, view: View, pool: Pool) -> Iterator[Scaling]:
-        waiting: dict[frozenset[int], int] = {}
-        for unit in pool.eligible():
-            able = frozenset(kind.index for kind in unit.kinds)
-            waiting[able] = waiting.get(able, 0) + 1
-        by_price = sorted(view.kinds, key=lambda kind: (view.worth(pool, kind) / kind.type.slots, kind.index))
-        free = [sum(_free_slots(machine) for machine in fleet.machines.values()) for fleet in pool.fleets]
-        missing: dict[frozenset[int], int] = {}
-        for able in sorted(waiting, key=lambda able: (len(able), sorted(able))):  # the choosy first
-            left = waiting[able]
-            for kind in (kind for kind in by_price if kind.index in able):
-                taken = min(left, free[kind.index])
-                free[kind.index] -= taken
-                left -= taken
-            missing[able] = left
-        yield from self._return_idle(view, pool, free)
-        spare = [0] * len(view.kinds)
-        for able, left in missing.items():
-            yield from self._rent(view, pool, [kind for kind in by_price if kind.index in able], left, spare)
+        waiting = Counter((frozenset(kind.index for kind in u.kinds), u.need.demand) for u in pool.eligible())
+        choosy = sorted(waiting, key=lambda group: (len(group[0]), sorted(group[0]), [-want for want in group[1]]))
+        by_price = {group: _by_price(view, pool, *group) for group in choosy}
+        rooms = [room_in(fleet) for fleet in pool.fleets]
+        missing = {group: _served(rooms, by_price[group], group[1], waiting[group]) for group in choosy}
+        yield from self._return_idle(view, pool, rooms)
+        rented = [Room() for _ in view.kinds]
+        for group, left in missing.items():
+            yield from self._rent(view, pool, by_price[group], group[1], left, rented)
 
-    def _return_idle(self, view: View, pool: Pool, free: list[int]) -> Iterator[Scaling]:
-        """Give back machines that nothing waits for, or nothing that they could run."""
+    def _return_idle(self, view: View, pool: Pool, rooms: Sequence[Room]) -> Iterator[Scaling]:
+        """Return idle machines that no waiting task could use."""
         for fleet in pool.fleets:
-            slots = fleet.kind.type.slots
             for machine in expiring(fleet.machines.values(), view.now, view.interval):
-                if free[fleet.kind.index] >= slots:
-                    free[fleet.kind.index] -= slots
-                    yield Return(machine, "nothing waits that it could run")
+                if rooms[fleet.kind.index].remove(machine.free):
+                    yield Return(machine, "no waiting task can use it")
 
-    def _rent(self, view: View, pool: Pool, kinds: Sequence[Kind], missing: int, spare: list[int]) -> Iterator[Scaling]:
-        """Rent for so many tasks, using slots that were rented for others and are not needed by them."""
-        for kind in kinds:
-            taken = min(missing, spare[kind.index])
-            spare[kind.index] -= taken
-            missing -= taken
+    def _rent(
+        self, view: View, pool: Pool, kinds: Sequence[Kind], demand: Vector, missing: int, rented: Sequence[Room]
+    ) -> Iterator[Scaling]:
+        """Rent for a number of tasks, using spare room on machines rented for others."""
+        missing = _served(rented, kinds, demand, missing)
         for kind in kinds:
             if missing <= 0:
                 return
-            number = min(-(-missing // kind.type.slots), view.vacancies(kind), _affordable(view, pool, kind))
+            wanted = -(-missing // fitting(kind.capacity, demand))
+            number = min(wanted, view.vacancies(kind), _affordable(view, pool, kind))
             if number > 0:
-                yield Rent(pool, kind, number, f"{missing} tasks wait for a machine")
-                missing -= number * kind.type.slots
-                spare[kind.index] += max(0, -missing)
+                yield Rent(pool, kind, number, f"{missing} tasks are waiting for a machine")
+                rented[kind.index].add(kind.capacity, number)
+                missing = _served(rented, (kind,), demand, missing)
 
 
-def _free_slots(machine: Machine) -> int:
-    return machine.kind.type.slots - len(machine.running)
+def _by_price(view: View, pool: Pool, able: Collection[int], demand: Vector) -> list[Kind]:
+    """Sort kinds by the price of a task's share of a machine."""
+    kinds = (kind for kind in view.kinds if kind.index in able)
+    return sorted(kinds, key=lambda kind: (view.worth(pool, kind) / fitting(kind.capacity, demand), kind.index))
+
+
+def _served(rooms: Sequence[Room], kinds: Sequence[Kind], demand: Vector, units: int) -> int:
+    """Give units the available room, and return how many are left without."""
+    for kind in kinds:
+        units -= rooms[kind.index].take(demand, units)
+    return units
 
 
 def _affordable(view: View, pool: Pool, kind: Kind) -> int:
@@ -79,7 +80,7 @@ def _affordable(view: View, pool: Pool, kind: Kind) -> int:
 
 OFFER = Offer(
     name="demand",
-    summary="one slot per eligible task, cheapest type first, within the budget",
+    summary="room for each ready task, cheapest type first, within the budget",
     parameters=Parameters,
     build=lambda _: Policy("demand", Demand(), FirstIdle()),
 )

@@ -1,4 +1,4 @@
-"""A fixed fleet: so many machines of one type from the first submission to the last result, whatever the load."""
+"""A fixed fleet: the same machines from the first submission to the last result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from tradewind.policies.protocol import Offer, Policy, Rent, Scaling, View
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """How many machines of which type."""
+    """Number and type of machines."""
 
-    machines: int = field(default=8, metadata={"help": "how many machines each tenant holds"})
-    type: str = field(default="", metadata={"help": "machine type; by default each type in equal number"})
+    machines: int = field(default=8, metadata={"help": "number of machines per tenant"})
+    type: str = field(default="", metadata={"help": "machine type; by default all types in equal numbers"})
 
     def __post_init__(self) -> None:
         if self.machines < 1:
@@ -20,7 +20,7 @@ class Parameters:
 
 
 class Fixed:
-    """Holds the same machines all the time, replacing those that are lost."""
+    """A scaler that always holds the same machines, and replaces lost ones."""
 
     on_arrival = True
 
@@ -28,12 +28,12 @@ class Fixed:
         self._parameters = parameters
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """Acquire what is missing."""
+        """Acquire missing machines."""
         wanted = self._parameters
         kinds = [kind for kind in view.kinds if wanted.type in ("", kind.type.name)]
         if not kinds:
             names = ", ".join(kind.type.name for kind in view.kinds)
-            raise ValueError(f"there is no machine type {wanted.type!r}; there are {names}")
+            raise ValueError(f"no machine type is named {wanted.type!r}; use one of {names}")
         for pool in view.pools():
             if not pool.runs:
                 continue
@@ -41,12 +41,12 @@ class Fixed:
                 share = wanted.machines // len(kinds) + (place < wanted.machines % len(kinds))
                 missing = share - len(pool.fleets[kind.index].machines)
                 if missing > 0:
-                    yield Rent(pool, kind, missing, f"{share} of type {kind.type.name} are to be held")
+                    yield Rent(pool, kind, missing, f"{share} of type {kind.type.name} should be held")
 
 
 OFFER = Offer(
     name="fixed",
-    summary="a fixed number of machines, whatever the load",
+    summary="a fixed number of machines for any load",
     parameters=Parameters,
     build=lambda parameters: Policy("fixed", Fixed(parameters), FirstIdle()),
 )

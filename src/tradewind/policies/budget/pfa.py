@@ -1,9 +1,10 @@
 """PFA: the Performance-Feedback Autoscaler.
 
-Rents machines within a budget per interval without knowing any run time: how many tasks the machines of each type have
-completed of late decides in which proportion they are held, and tokens walked through the graph decide how many.
-Follows section 3.3 of Ilyushkin et al., Cluster 2019, step by step; work is placed at once by `FirstIdle`. Beyond the
-paper, work that only some types can run always finds one of them in the target.
+Rents machines within a budget per interval without knowing run times. The proportion of the types follows from how many
+tasks their machines have completed recently; the number of machines follows from tokens walked through the graph.
+Implements section 3.3 of Ilyushkin et al., Cluster 2019, step by step; tasks are placed immediately by `FirstIdle`.
+Beyond the paper, if only some types can run a task, the target always includes one of them. The tokens stop when there
+is more work than the budget and the limits have machines for: more would not change the target (`benchmarks backlog`).
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from tradewind.model.units import Money
-from tradewind.policies.budget.profile import inflate, scale_down, supply
+from tradewind.policies.budget.profile import inflate, most_machines, scale_down, supply
 from tradewind.policies.budget.throughput import (
     Histories,
     Outlook,
@@ -23,7 +24,7 @@ from tradewind.policies.budget.throughput import (
 from tradewind.policies.parts.capable import with_capable
 from tradewind.policies.parts.first_idle import FirstIdle
 from tradewind.policies.parts.returning import expiring
-from tradewind.policies.parts.tokens import Waves, token_waves
+from tradewind.policies.parts.tokens import Enough, Waves, token_waves
 from tradewind.policies.protocol import Fleet, Machine, Offer, Policy, Pool, Rent, Return, Scaling, View
 
 
@@ -31,9 +32,9 @@ from tradewind.policies.protocol import Fleet, Machine, Offer, Policy, Pool, Ren
 class Parameters:
     """How the throughput history is smoothed."""
 
-    smoothing: Smoothing = field(default="ma", metadata={"help": "moving average, or exponentially weighted"})
-    m: int = field(default=10, metadata={"help": "intervals a moving average looks back"})
-    alpha: float = field(default=0.7, metadata={"help": "exponential smoothing, from 0 (none) to below 1"})
+    smoothing: Smoothing = field(default="ma", metadata={"help": "ma: moving average; ewma: exponentially weighted"})
+    m: int = field(default=10, metadata={"help": "number of intervals in the moving average"})
+    alpha: float = field(default=0.7, metadata={"help": "exponential smoothing factor, from 0 (none) to below 1"})
 
     def __post_init__(self) -> None:
         if self.m < 0:
@@ -43,7 +44,7 @@ class Parameters:
 
 
 class Pfa:
-    """Follows demand within the budget, in the proportion in which types have proved useful."""
+    """A scaler that follows demand within the budget, in the proportion in which types have proved useful."""
 
     on_arrival = False
 
@@ -56,12 +57,12 @@ class Pfa:
         for pool in view.pools():
             demand, target, because = self._target(view, pool)
             yield from _move_towards(view, pool, target, because)
-            if demand and not any(target):  # asked for so that the refusal is on record
+            if demand and not any(target):  # requested anyway, so that the refusal is logged
                 cheapest = min(view.kinds, key=lambda kind: view.worth(pool, kind))
-                yield Rent(pool, cheapest, 1, "the budget pays for no machine at all")
+                yield Rent(pool, cheapest, 1, "the budget cannot pay for any machine")
 
     def _target(self, view: View, pool: Pool) -> tuple[int, list[int], str]:
-        """How many machines are wanted, how many of each type to hold, and why."""
+        """Return the demand, the target number of machines of each type, and the reason."""
         with view.phase("profile"):
             outlook = self._outlook(view, pool)
             prices = [view.worth(pool, kind) for kind in view.kinds]
@@ -69,7 +70,8 @@ class Pfa:
             budget = _budget(pool, prices, limits)
             profile = supply(budget, prices, outlook.ratios, limits)
         with view.phase("tokens"):
-            waves = token_waves(pool.active(), outlook.depth)
+            most = most_machines(budget, prices, limits)
+            waves = token_waves(pool.active(), outlook.depth, _enough(most, outlook))
         with view.phase("fit"):
             demand = _demand(waves, outlook)
             if sum(profile) >= demand:
@@ -78,7 +80,11 @@ class Pfa:
                 target = inflate(profile, demand, budget, prices, limits)
             groups = {frozenset(kind.index for kind in need.kinds) for need in pool.waiting()}
             target = with_capable(target, groups, prices, limits, budget)
-        because = f"{demand} machines for {waves.tasks} tasks ahead; the budget pays for {sum(profile)} in proportion"
+        least = "at least " if waves.is_cut else ""
+        because = (
+            f"{least}{demand} machines for {least}{waves.tasks} tasks ahead;"
+            f" the budget pays for {sum(profile)} in proportion"
+        )
         return demand, target, because
 
     def _outlook(self, view: View, pool: Pool) -> Outlook:
@@ -91,24 +97,31 @@ class Pfa:
 
 
 def _demand(waves: Waves, outlook: Outlook) -> int:
-    """How many machines would end the work ahead within the interval (equations 15 and 17).
+    """Return how many machines would finish the work ahead within the interval (equations 15 and 17).
 
-    Never more than there are tasks: idle machines lower the throughput, which would call for ever more of them.
+    Never more than there are tasks: idle machines lower the throughput, which would ask for ever more of them.
     """
     if outlook.throughput <= 0:
         return waves.widest
     return min(waves.tasks, ceil(waves.tasks / outlook.throughput))
 
 
+def _enough(most: int, outlook: Outlook) -> Enough:
+    """Return how much work asks for a number of machines."""
+    if outlook.throughput <= 0:
+        return Enough(width=most)
+    return Enough(tasks=max(most, ceil(most * outlook.throughput)))
+
+
 def _budget(pool: Pool, prices: list[Money], limits: list[int]) -> Money:
-    """The tenant's budget; without one, the price of all there is."""
+    """Return the tenant's budget; without one, the price of all available machines."""
     if pool.tenant.budget is not None:
         return pool.tenant.budget
     return sum(price * limit for price, limit in zip(prices, limits, strict=True))
 
 
 def _move_towards(view: View, pool: Pool, target: list[int], because: str) -> Iterator[Scaling]:
-    """Return idle machines above the target, then rent what is missing from it, cheapest type first."""
+    """Return idle machines above the target, then rent missing ones, cheapest type first."""
     with view.phase("move"):
         surplus = [machine for fleet in pool.fleets for machine in _surplus(view, fleet, target[fleet.kind.index])]
     for machine in surplus:
@@ -123,14 +136,14 @@ def _move_towards(view: View, pool: Pool, target: list[int], because: str) -> It
 
 
 def _surplus(view: View, fleet: Fleet, wanted: int) -> list[Machine]:
-    """Idle machines beyond what is wanted whose paid time is about to end."""
+    """Return idle machines beyond the wanted number whose paid time is about to end."""
     beyond = len(fleet.machines) - wanted
     return list(expiring(fleet.machines.values(), view.now, view.interval))[:beyond] if beyond > 0 else []
 
 
 def _build(parameters: Parameters) -> Policy:
     scaler = Pfa(parameters)
-    return Policy("pfa", scaler, FirstIdle(), memory=scaler.memory)
+    return Policy("pfa", scaler, FirstIdle(), memory=scaler.memory, looks_ahead=True)
 
 
 OFFER = Offer(

@@ -1,7 +1,7 @@
-"""Throughput history: how many tasks a machine of each type completes in an interval, smoothed.
+"""Throughput history: the smoothed number of tasks that a machine of each type completes per interval.
 
-Section 3.3.1 of the PFA paper, equations 5 to 9 and 13 to 17. Equation 14 is missing in the text; we take the depth as
-the mean throughput, rounded up, which is what equation 16 does with exponential smoothing.
+Section 3.3.1 of the PFA paper, equations 5 to 9 and 13 to 17. Equation 14 is missing in the text. We use the mean
+throughput, rounded up, as the depth, as equation 16 does with exponential smoothing.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from tradewind.model.units import Duration, Time
 
 @dataclass(slots=True)
 class Seen:
-    """Counters of one type when they were last read."""
+    """The counters of one type when they were last read."""
 
     completed: int = 0
     machine_time: Duration = 0
@@ -23,13 +23,13 @@ class Seen:
 
 @dataclass(slots=True)
 class History:
-    """What is remembered of one tenant; plain data that can be stored."""
+    """The history of one tenant, as plain data that can be stored."""
 
     kinds: int
     at: Time | None = None
     seen: list[Seen] = field(default_factory=list)
     throughputs: deque[tuple[float, ...]] = field(default_factory=deque)
-    """By interval, newest last; each entry has one figure for each type."""
+    """By interval, newest last; each entry has one value per type."""
     ratios: tuple[float, ...] = ()
     depth: int | None = None
 
@@ -37,41 +37,51 @@ class History:
         self.seen = self.seen or [Seen() for _ in range(self.kinds)]
         self.ratios = self.ratios or equal_share(self.kinds)
 
+    def widen(self, kinds: int) -> None:
+        """Machines of more types have joined, of which nothing is known yet."""
+        new = kinds - self.kinds
+        self.seen += [Seen() for _ in range(new)]
+        self.throughputs = deque((*row, *[0.0] * new) for row in self.throughputs)
+        self.ratios = equal_share(kinds)
+        self.kinds = kinds
+
 
 class Histories:
-    """What is remembered of all tenants."""
+    """The histories of all tenants."""
 
     def __init__(self) -> None:
         self._by_tenant: dict[str, History] = {}
 
     def of(self, tenant: str, kinds: int) -> History:
-        """A tenant's; a new one if there is none, or if there are other types by now."""
+        """Return a tenant's history; a new one if there is none, or if types other than joined ones have changed."""
         history = self._by_tenant.get(tenant)
+        if history is not None and history.at is not None and history.kinds < kinds:
+            history.widen(kinds)
         if history is None or history.kinds != kinds:
             history = self._by_tenant[tenant] = History(kinds)
         return history
 
     def save(self) -> dict[str, Any]:
-        """As plain values, without the counters, which begin anew with the machines."""
+        """Return plain values without the counters, which restart with the machines."""
         return {
             tenant: [history.kinds, [list(row) for row in history.throughputs], list(history.ratios), history.depth]
             for tenant, history in self._by_tenant.items()
         }
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Remember what was saved."""
+        """Restore saved histories."""
         for tenant, (kinds, rows, ratios, depth) in saved.items():
             throughputs = deque(tuple(row) for row in rows)
             self._by_tenant[tenant] = History(kinds, throughputs=throughputs, ratios=tuple(ratios), depth=depth)
 
 
 def equal_share(kinds: int) -> tuple[float, ...]:
-    """The same share for each type."""
+    """Return the same share for each type."""
     return (1 / kinds,) * kinds
 
 
 def close_interval(history: History, now: Time, counters: Sequence[tuple[int, Duration]]) -> tuple[float, ...]:
-    """The throughput of each type since the last call (equation 5): tasks completed per machine held, on average."""
+    """Return the throughput of each type since the last call (equation 5): mean tasks completed per machine held."""
     elapsed = now - history.at if history.at is not None else 0
     throughput = []
     for seen, (completed, machine_time) in zip(history.seen, counters, strict=True):
@@ -84,18 +94,18 @@ def close_interval(history: History, now: Time, counters: Sequence[tuple[int, Du
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the history says about the next interval."""
+    """What the history predicts for the next interval."""
 
     ratios: tuple[float, ...]
-    """In which proportion types are to be held (rho)."""
+    """The proportion in which to hold types (rho)."""
     depth: int | None
-    """How many waves of tasks will end in an interval (zeta); None: no limit."""
+    """Number of waves of tasks that finish in an interval (zeta); None: no limit."""
     throughput: float
-    """Tasks that one machine completes in an interval; 0 if nothing is known."""
+    """Tasks that one machine completes in an interval; 0 if unknown."""
 
 
 def moving_average(history: History, throughput: tuple[float, ...], past: int) -> Outlook:
-    """Smooth over this and the `past` intervals before it, leaving out those in which nothing was completed."""
+    """Smooth over this interval and the `past` ones before it, skipping those in which nothing was completed."""
     history.throughputs.append(throughput)
     while len(history.throughputs) > past + 1:
         history.throughputs.popleft()
@@ -105,13 +115,13 @@ def moving_average(history: History, throughput: tuple[float, ...], past: int) -
     mean = sum(map(sum, fruitful)) / (len(fruitful) * history.kinds)
     shares = [tuple(value / sum(row) for value in row) for row in fruitful]
     ratios = tuple(sum(share) / len(shares) for share in zip(*shares, strict=True))
-    if not all(ratios):  # a type nobody has tried yet: give all an equal chance
+    if not all(ratios):  # some type is untried: give all an equal chance
         ratios = equal_share(history.kinds)
     return Outlook(ratios, ceil(mean), mean)
 
 
 def exponential_average(history: History, throughput: tuple[float, ...], alpha: float) -> Outlook:
-    """Smooth exponentially; the nearer alpha is to one, the smoother."""
+    """Smooth exponentially; the closer alpha is to one, the smoother."""
     total = sum(throughput)
     if all(throughput):
         instant = (value / total for value in throughput)
@@ -122,7 +132,7 @@ def exponential_average(history: History, throughput: tuple[float, ...], alpha: 
         history.ratios = equal_share(history.kinds)
     mean = total / history.kinds
     if total > 0:
-        old = mean if history.depth is None else history.depth  # the first finite value is taken as it is
+        old = mean if history.depth is None else history.depth  # start from the first finite value
         history.depth = ceil(alpha * old + (1 - alpha) * mean)
     else:
         history.depth = None

@@ -1,1 +1,1 @@
-"""Policies that match what work requires with what machines offer."""
+"""Policies that match the capabilities that tasks require with those that machines offer."""

@@ -1,6 +1,6 @@
-"""`capability` and `capability-old`: work goes to the machines that offer what it requires, and they are rented for it.
+"""`capability` and `capability-old`: tasks go to machines that offer what they require, rented if necessary.
 
-Both are from Krämer's paper on the Steep workflow system and differ in the heuristic of section 5.3 only (`placer`).
+Both are from Krämer's paper on the Steep workflow system, and differ only in the heuristic of section 5.3 (`placer`).
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Parameters(Renting):
     """How machines are rented, and how long a required set may be passed over."""
 
     patience: float = field(
-        default=600.0, metadata={"help": "seconds after which a set that others were preferred to goes first; 0: never"}
+        default=600.0, metadata={"help": "seconds after which a set that was passed over goes first; 0: never"}
     )
 
     def __post_init__(self) -> None:
@@ -26,21 +26,21 @@ class Parameters(Renting):
 
 
 def build(name: str, preference: Preference, parameters: Parameters) -> Policy:
-    """A policy that places by a preference and rents on demand."""
+    """Return a policy that places by a preference and rents on demand."""
     placer = Capability(preference, round(parameters.patience * SECOND))
     return Policy(name, OnDemand(parameters), placer, memory=placer.memory)
 
 
 OFFER = Offer(
     name="capability",
-    summary="machines that offer what work requires; those that offer more help where most of it remains",
+    summary="matches tasks to machines by capability; flexible machines help where most units remain",
     parameters=Parameters,
     build=lambda parameters: build("capability", most_remaining, parameters),
 )
 
 OLD = Offer(
     name="capability-old",
-    summary="as capability, but machines that offer more take required sets in a fixed order",
+    summary="like capability, but flexible machines take required sets in a fixed order",
     parameters=Parameters,
     build=lambda parameters: build("capability-old", fixed_order, parameters),
 )

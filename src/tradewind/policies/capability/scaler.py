@@ -1,13 +1,13 @@
-"""Renting machines for work that those at hand cannot take, and returning those that stand idle.
+"""Rent machines for units that no present machine can take, and return idle ones.
 
-The cloud manager's side of Krämer's paper on the Steep workflow system: a required set with waiting units gets machines
-of the first type, in the order in which types are configured, that offers it and is not at its limit (sections 4.1 and
-5.1). The paper rents one machine of a type at a time and leaves it open how many would be right (section 7.3);
-`one_at_a_time` does the same. Otherwise we rent as many as the work that waits justifies: enough to end it within
-`target_drain`, less those that are idle, starting, or about to be free.
+The cloud manager of Krämer's paper on the Steep workflow system: a required set with waiting units gets machines of the
+first type, in the order of configuration, that offers it and is not at its limit (sections 4.1 and 5.1). The paper
+rents one machine of a type at a time and leaves the right number open (section 7.3); `one_at_a_time` does the same.
+Otherwise we rent as many as the waiting work justifies: enough to finish it within `target_drain`, minus those that are
+idle, starting, or about to be free.
 
-Asked on arrivals and once an interval, where the paper also asks when a machine has found nothing to do: 20 seconds are
-a sensible interval there (section 4).
+Called on arrivals and once per interval; the paper also calls it when a machine has found nothing to do. 20 seconds is
+a reasonable interval (section 4).
 """
 
 from collections.abc import Iterator
@@ -16,23 +16,25 @@ from fractions import Fraction
 from math import ceil
 
 from tradewind.model.units import MINUTE, SECOND, Duration
+from tradewind.model.vector import fitting
 from tradewind.policies.parts.returning import expiring
+from tradewind.policies.parts.room import Room
 from tradewind.policies.protocol import Fleet, Kind, Need, Pool, Rent, Return, Scaling, Unit, View
 
 SAMPLE = 64
-"""How many waiting units are looked at to estimate how long the others take."""
+"""Number of waiting units sampled to estimate the run time of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renting:
     """How machines are rented and returned; times are in seconds."""
 
-    target_drain: float = field(default=600.0, metadata={"help": "seconds within which waiting work is to be done"})
+    target_drain: float = field(default=600.0, metadata={"help": "target time to finish waiting work, in seconds"})
     default_runtime: float = field(
-        default=60.0, metadata={"help": "seconds a unit is taken to run if there is no estimate"}
+        default=60.0, metadata={"help": "assumed run time of a unit without an estimate, in seconds"}
     )
     one_at_a_time: bool = field(
-        default=False, metadata={"help": "as in the paper: never two machines of a type starting at once"}
+        default=False, metadata={"help": "as in the paper: start only one machine of a type at a time"}
     )
     idle_timeout: float = field(
         default=600.0, metadata={"help": "seconds after which an idle machine is returned; 0: never"}
@@ -40,13 +42,13 @@ class Renting:
 
     def __post_init__(self) -> None:
         if self.target_drain <= 0 or self.default_runtime <= 0:
-            raise ValueError("target_drain and default_runtime must be above 0")
+            raise ValueError("target_drain and default_runtime must be greater than 0")
         if self.idle_timeout < 0:
             raise ValueError("idle_timeout must not be negative")
 
 
 class OnDemand:
-    """Rents machines for the required sets that wait."""
+    """A scaler that rents machines for waiting required sets."""
 
     on_arrival = True
 
@@ -57,10 +59,10 @@ class OnDemand:
         self._idle_timeout: Duration = round(renting.idle_timeout * SECOND)
 
     def scale(self, view: View) -> Iterator[Scaling]:
-        """Serve the tenants in turn: return what stands idle for too long, then rent what is missing."""
+        """Serve the tenants in turn: return machines that have been idle too long, then rent what is missing."""
         for pool in view.pools():
             needs = [need for need in pool.waiting() if pool.first(need) is not None]
-            needs.sort(key=lambda need: (len(need.kinds), need.index))  # the choosy first
+            needs.sort(key=lambda need: (len(need.kinds), need.index))  # sets with few options first
             if self._idle_timeout:
                 yield from self._idle_too_long(view, pool, needs)
             yield from self._one_each(view, pool, needs) if self._one_at_a_time else self._enough(view, pool, needs)
@@ -73,14 +75,17 @@ class OnDemand:
             for machine in list(expiring(fleet.machines.values(), view.now, view.interval)):
                 if view.now - machine.idle_since >= self._idle_timeout:
                     minutes = (view.now - machine.idle_since) / MINUTE
-                    yield Return(machine, f"idle for {minutes:.0f} minutes, and what was paid for it ends")
+                    yield Return(machine, f"idle for {minutes:.0f} minutes, and its paid time ends")
 
     def _one_each(self, view: View, pool: Pool, needs: list[Need]) -> Iterator[Rent]:
-        """One machine for each set that finds none idle, if none of that type is starting."""
+        """Rent one machine for each set without an idle machine, unless one of that type is starting."""
         idle = {fleet.kind.index: _room(fleet) for fleet in pool.fleets}
         starting = {fleet.kind.index for fleet in pool.fleets if any(m.is_booting for m in fleet.machines.values())}
         for need in needs:
-            if _take(idle, need, pool.remaining(need)) <= 0:
+            missing = pool.remaining(need)
+            for kind in need.kinds:
+                missing -= idle[kind.index].take(need.demand, missing)
+            if missing <= 0:
                 continue
             for kind in need.kinds:
                 if _obtainable(view, pool, kind) > 0:
@@ -90,7 +95,7 @@ class OnDemand:
                     break
 
     def _enough(self, view: View, pool: Pool, needs: list[Need]) -> Iterator[Rent]:
-        """As many machines for each set as end what waits in time."""
+        """Rent as many machines for each set as finish the waiting units in time."""
         if not needs:
             return
         supply = {fleet.kind.index: self._supply(view, fleet) for fleet in pool.fleets}
@@ -108,37 +113,41 @@ class OnDemand:
                         pool,
                         kind,
                         number,
-                        f"{remaining} units need {need.requirement}: {wanted} at once end them in time",
+                        f"{remaining} units need {need.requirement}: {wanted} machines finish them in time",
                     )
                     missing -= number * _places(kind, need)
                     supply[kind.index] += max(Fraction(0), -missing / _places(kind, need))
 
     def _mean_time(self, view: View, pool: Pool, need: Need) -> Duration:
-        """How long a waiting unit is expected to run on the type that would be rented first."""
+        """Return the expected run time of a waiting unit on the type that would be rented first."""
         units = pool.some(need, SAMPLE)
         times = [view.estimate(unit, need.kinds[0]) or self._default for unit in units]
         return sum(times) // len(times) if times else self._default
 
     def _supply(self, view: View, fleet: Fleet) -> Fraction:
-        """How many machines' worth of room there is, or will be within the time in which work is to be done."""
+        """Return how many machines' worth of room there is, or will be within the target time."""
 
         def is_held_up(unit: Unit) -> bool:
             elapsed = view.now - unit.started
             left = (view.estimate(unit, fleet.kind) or self._default) - elapsed
-            return (left if left >= 0 else elapsed) > self._drain  # what is overdue may take as long again
+            return (left if left >= 0 else elapsed) > self._drain  # assume that an overdue unit takes as long again
 
-        held_up = sum(is_held_up(unit) for machine in fleet.machines.values() for unit in machine.running.values())
-        return len(fleet.machines) - Fraction(held_up, fleet.kind.type.slots)
+        running = (unit for machine in fleet.machines.values() for unit in machine.running.values())
+        held_up = sum((Fraction(1, _places(fleet.kind, unit.need)) for unit in running if is_held_up(unit)), Fraction())
+        return len(fleet.machines) - held_up
 
 
-def _room(fleet: Fleet) -> Fraction:
-    """How many machines' worth of room there is on those that are up."""
-    slots = fleet.kind.type.slots
-    return Fraction(sum(slots - len(m.running) for m in fleet.machines.values() if not m.is_booting), slots)
+def _room(fleet: Fleet) -> Room:
+    """Return the free room on machines that are up."""
+    room = Room()
+    for machine in fleet.machines.values():
+        if not machine.is_booting:
+            room.add(machine.free)
+    return room
 
 
 def _take(supply: dict[int, Fraction], need: Need, wanted: int) -> Fraction:
-    """Set aside room for so many units of a need; for how many there is none."""
+    """Reserve room for units of a need, and return for how many there is none."""
     missing = Fraction(wanted)
     for kind in need.kinds:
         places = _places(kind, need)
@@ -149,12 +158,11 @@ def _take(supply: dict[int, Fraction], need: Need, wanted: int) -> Fraction:
 
 
 def _places(kind: Kind, need: Need) -> int:
-    """How many units of a need fit on an empty machine of a kind that offers it."""
-    have = dict(kind.type.amounts)
-    return min([kind.type.slots, *(have[name] // count for name, count in need.requirement.amounts)])
+    """Return how many units of a need fit on an empty machine of a kind that offers it."""
+    return fitting(kind.capacity, need.demand)
 
 
 def _obtainable(view: View, pool: Pool, kind: Kind) -> int:
-    """How many machines of a kind limits and budget still allow."""
+    """Return how many more machines of a kind limits and budget allow."""
     price = view.worth(pool, kind)
     return min(view.vacancies(kind), view.affordable(pool) // price) if price else view.vacancies(kind)

@@ -1,4 +1,4 @@
-"""What the placer remembers: since when each required set has been passed over."""
+"""The memory of the placer: since when each required set has been passed over."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from tradewind.model.units import SECOND, Duration, Time
 from tradewind.policies.protocol import Need, Pool
 
 GRAIN: Duration = 10 * SECOND
-"""How exactly times are saved: finer, and each start would be one more thing to save."""
+"""Precision of saved times: with a finer one, each start would be one more change to save."""
 
 
 class Waiting:
-    """For each tenant's sets, since when they have been waiting, or when one of their units was last started."""
+    """For each tenant's sets, since when they have been waiting, or when one of their units last started."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[int, int], Time] = {}
@@ -18,7 +18,7 @@ class Waiting:
         self._saved: dict[tuple[str, str], Time] = {}
 
     def since(self, pool: Pool, need: Need, now: Time) -> Time:
-        """Since when a set waits; from now on, if it did not wait before."""
+        """Return since when a set has been waiting, which starts now if it was not waiting before."""
         key = pool.index, need.index
         since = self._since.get(key)
         if since is None:
@@ -27,17 +27,17 @@ class Waiting:
         return since
 
     def started(self, pool: Pool, need: Need, now: Time) -> None:
-        """A unit was started; others of its set wait anew."""
+        """Record that a unit was started; the waiting time of its set restarts."""
         self._since[pool.index, need.index] = now
 
     def over(self, pool: Pool, need: Need) -> None:
-        """No unit of a set is left."""
+        """Record that a set has no units left."""
         self._since.pop((pool.index, need.index), None)
 
     def save(self) -> list[list[Any]]:
-        """Tenants, sets and times, as plain values."""
+        """Return tenants, sets and times as plain values."""
         return [[*self._names[key], since // GRAIN * GRAIN] for key, since in self._since.items()]
 
     def load(self, saved: list[list[Any]]) -> None:
-        """Remember what was saved, for sets that will be met with again, by whatever number."""
+        """Restore saved times for sets that will appear again, under any number."""
         self._saved = {(tenant, name): since for tenant, name, since in saved}

@@ -1,1 +1,1 @@
-"""Deadlines at the least cost: SCS of Mao and Humphrey (SC 2011), its rivals Greedy and GAIN, and our own SCS+."""
+"""Deadlines at the lowest cost: SCS of Mao and Humphrey (SC 2011), its rivals Greedy and GAIN, and our own SCS+."""

@@ -6,32 +6,32 @@ Only one-to-one dependencies are bundled, as in the paper. A bundle runs on one 
 from collections.abc import Collection, Iterable, Sequence
 
 from tradewind.model.units import HOUR, Duration
-from tradewind.policies.deadline.shape import NEVER, Shape, reversed_links
+from tradewind.policies.deadline.shape import NEVER, Rows, Shape, reversed_links
 
 Bundle = tuple[int, ...]
-"""Places of tasks that run one after the other on one machine."""
+"""Positions of tasks that run one after the other on one machine."""
 
 
-def preferred(times: Sequence[Duration], prices: Sequence[float]) -> int:
-    """The machine type on which a task costs least (time x price); of equals the faster one."""
-    able = [kind for kind, time in enumerate(times) if time < NEVER]
-    return min(able, key=lambda kind: (times[kind] * prices[kind], times[kind], kind))
+def preferred(work: Sequence[Duration], prices: Sequence[float]) -> int:
+    """Return the machine type on which a task costs least (slot time x price); the faster of equals."""
+    able = [kind for kind, time in enumerate(work) if time < NEVER]
+    return min(able, key=lambda kind: (work[kind] * prices[kind], work[kind], kind))
 
 
-def by_preference(times: Sequence[Duration], prices: Sequence[float]) -> Sequence[int]:
-    """The machine types that can run a task, the one on which it costs least first."""
-    able = [kind for kind, time in enumerate(times) if time < NEVER]
-    return sorted(able, key=lambda kind: (times[kind] * prices[kind], times[kind], kind))
+def by_preference(work: Sequence[Duration], prices: Sequence[float]) -> Sequence[int]:
+    """Return the machine types that can run a task, cheapest first."""
+    able = [kind for kind, time in enumerate(work) if time < NEVER]
+    return sorted(able, key=lambda kind: (work[kind] * prices[kind], work[kind], kind))
 
 
 def cost(time: Duration, price: float) -> float:
-    """What running so long costs at a price per hour, as if time could be bought by the moment."""
+    """Return the cost of some time at an hourly price, as if time could be bought in any amount."""
     return time * price / HOUR
 
 
 def bundles_of(shape: Shape, prices: Sequence[float], opened: Collection[int] = ()) -> tuple[Bundle, ...]:
-    """All tasks in bundles, in an order in which each stands after its parents; those opened stay alone."""
-    choice = [preferred(row, prices) for row in shape.times]
+    """Return all tasks in bundles, in topological order; opened tasks stay alone."""
+    choice = [preferred(row, prices) for row in shape.work]
     member: dict[int, list[int]] = {}
     for task, row in enumerate(shape.parents):
         if len(row) == 1 and task not in opened:
@@ -45,12 +45,17 @@ def bundles_of(shape: Shape, prices: Sequence[float], opened: Collection[int] = 
 
 
 def bundled(shape: Shape, bundles: Sequence[Bundle]) -> Shape:
-    """The job with each bundle as one task."""
+    """Return the job with each bundle as one task."""
     place = {task: index for index, tasks in enumerate(bundles) for task in tasks}
-    kinds = range(len(shape.times[0]) if shape.times else 0)
-    times = tuple(tuple(_sum(shape.times[task][kind] for task in tasks) for kind in kinds) for tasks in bundles)
+    times = _summed(shape.times, bundles)
+    work = None if shape.given is None else _summed(shape.given, bundles)
     parents = tuple(tuple(sorted({place[parent] for parent in shape.parents[b[0]]})) for b in bundles)
-    return Shape(times, parents)
+    return Shape(times, parents, work)
+
+
+def _summed(rows: Rows, bundles: Sequence[Bundle]) -> Rows:
+    kinds = range(len(rows[0]) if rows else 0)
+    return tuple(tuple(_sum(rows[task][kind] for task in tasks) for kind in kinds) for tasks in bundles)
 
 
 def _sum(times: Iterable[Duration]) -> Duration:
@@ -58,7 +63,7 @@ def _sum(times: Iterable[Duration]) -> Duration:
 
 
 def siblings(shape: Shape, choice: Sequence[int]) -> list[list[int]]:
-    """Tasks with the same parents, the same children and the same machine type, two or more together, breadth first."""
+    """Return groups of at least two tasks with the same parents, children and machine type, breadth first."""
     depth = [0] * len(shape.parents)
     groups: dict[tuple[object, ...], list[int]] = {}
     children = reversed_links(shape.parents)

@@ -1,4 +1,4 @@
-"""How much work has come of late for each machine type, and so how likely spare paid time is to be of use."""
+"""Track recent work for each machine type, to estimate how likely spare paid time is to be used."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from tradewind.policies.deadline.network import Network
 from tradewind.policies.deadline.shape import NEVER, Shape, makespan
 
 WINDOW: Duration = 4 * HOUR
-"""How far back work counts at most."""
+"""Maximum age of work that counts."""
 JOBS = 50
-"""How many jobs count at most: where many come, what came hours ago tells little."""
+"""Maximum number of jobs that count: at a high rate, jobs from hours ago say little."""
 LEAST: Duration = 5 * MINUTE
-"""Taken as the time observed at the beginning, when less has passed."""
+"""Minimum observation time, used at the start when less has passed."""
 SCALE = 0.3
-"""Load, in machines, at which two thirds of spare time are of use."""
+"""Load, in machines, at which two thirds of spare time are used."""
 
 
 class Recent:
@@ -30,14 +30,14 @@ class Recent:
         self._since: Time | None = None
 
     def add(self, now: Time, work: Sequence[Duration]) -> None:
-        """More work."""
+        """Add work."""
         if self._since is None:
             self._since = now
         self._items.append((now, work))
         self.work = [total + time for total, time in zip(self.work, work, strict=True)]
 
     def loads(self, now: Time) -> list[float]:
-        """How many machines of each type it keeps busy."""
+        """Return how many slots of each type it keeps busy."""
         while self._items and (self._items[0][0] < now - WINDOW or len(self._items) > JOBS):
             self._since, work = self._items.popleft()
             self.work = [total - time for total, time in zip(self.work, work, strict=True)]
@@ -46,42 +46,45 @@ class Recent:
 
 
 class Demand:
-    """Work that has come of late: where it would cost least and be in time, and where it was really planned."""
+    """Recent work: where it would be cheapest and on time, and where it was actually planned."""
 
-    def __init__(self, kinds: int) -> None:
-        self._wanted = Recent(kinds)
-        self._planned = Recent(kinds)
+    def __init__(self, slots: Sequence[int]) -> None:
+        self._slots = slots
+        """Slots of a machine of each type."""
+        self._wanted = Recent(len(slots))
+        self._planned = Recent(len(slots))
 
     def note(self, now: Time, shape: Shape, prices: Sequence[float], available: Duration) -> None:
-        """A job has come."""
+        """Record the arrival of a job."""
         self._wanted.add(now, cheapest_work(shape, prices, available // MINUTE * MINUTE))
 
     def use(self, now: Time, work: Sequence[Duration]) -> None:
-        """So much has been planned on machines of each type."""
+        """Record slot time planned on machines of each type."""
         self._planned.add(now, work)
 
     def loads(self, now: Time) -> list[float]:
-        """How many machines of each type the work of late keeps busy."""
-        return list(map(max, self._wanted.loads(now), self._planned.loads(now)))
+        """Return how many machines of each type the recent work keeps busy."""
+        loads = map(max, self._wanted.loads(now), self._planned.loads(now))
+        return [load / slots for load, slots in zip(loads, self._slots, strict=True)]
 
 
 def useful(load: float) -> float:
-    """The chance that paid time going spare will be used, where work keeps so many machines busy."""
+    """Return the probability that spare paid time will be used, given how many machines the work keeps busy."""
     return 1 - exp(-load / SCALE)
 
 
 def cheapest_work(shape: Shape, prices: Sequence[float], available: Duration) -> list[Duration]:
-    """Time on each machine type if a job ran by itself, as cheaply as its time allows."""
+    """Return the slot time on each machine type if a job ran alone, as cheaply as its deadline allows."""
     work = [0] * len(prices)
-    for time, kind in zip(*cheapest_plan(shape, prices, available), strict=True):
-        work[kind] += time
+    for row, kind in zip(shape.work, cheapest_plan(shape, prices, available)[1], strict=True):
+        work[kind] += row[kind]
     return work
 
 
 def cheapest_plan(
     shape: Shape, prices: Sequence[float], available: Duration
 ) -> tuple[Sequence[Duration], Sequence[int]]:
-    """Time and machine type of each task if a job ran by itself, as cheaply as its time allows."""
+    """Return time and machine type of each task if a job ran alone, as cheaply as its deadline allows."""
     key = ("cheapest", available)
     if key not in shape.memory:
         shape.memory[key] = _cheapest_plan(shape, prices, available)
@@ -98,16 +101,16 @@ def _cheapest_plan(
 
 
 def by_cost(shape: Shape, prices: Sequence[float]) -> Sequence[Sequence[int]]:
-    """For each task the machine types that can run it, the preferred one first, worked out once."""
+    """Return the machine types that can run each task, cheapest first, computed once."""
     if "by cost" not in shape.memory:
-        shape.memory["by cost"] = tuple(by_preference(row, prices) for row in shape.times)
+        shape.memory["by cost"] = tuple(by_preference(row, prices) for row in shape.work)
     return cast("Sequence[Sequence[int]]", shape.memory["by cost"])
 
 
 def cheapest_times(
     shape: Shape, prices: Sequence[float], kinds: tuple[int, ...], available: Duration
 ) -> Sequence[Duration] | None:
-    """The time of each task if a job ran by itself on some machine types, as cheaply as it can; None if too slow."""
+    """Return the time of each task if a job ran alone on some types, as cheaply as possible; None if too slow."""
     key = ("preferred", kinds)
     if key not in shape.memory:
         shape.memory[key] = _preferred_times(shape, prices, kinds)
@@ -121,7 +124,7 @@ def cheapest_times(
 def _preferred_times(
     shape: Shape, prices: Sequence[float], kinds: tuple[int, ...]
 ) -> tuple[Duration, tuple[Duration, ...]]:
-    """The times of all tasks on those of some machine types that they prefer, and their makespan."""
+    """Return the times of all tasks on their preferred type among some, and the makespan."""
     choice = [next((kind for kind in row if kind in kinds), None) for row in by_cost(shape, prices)]
     times = tuple(NEVER if kind is None else row[kind] for row, kind in zip(shape.times, choice, strict=True))
     return makespan(times, shape.parents), times

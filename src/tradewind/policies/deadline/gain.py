@@ -1,7 +1,7 @@
-"""GAIN: each job on its cheapest types, upgraded by gain until it is in time, whatever other jobs do.
+"""GAIN: plan each job on its cheapest types, upgraded by gain until it is on time, regardless of other jobs.
 
-After Sakellariou and Zhao (CoreGRID 2005) as extended in Algorithm 4 of the SCS paper: start from the cheapest plan
-and move the task with the largest (makespan saved)/(extra cost) to a faster type until the job ends in time.
+After Sakellariou and Zhao (CoreGRID 2005) as extended in Algorithm 4 of the SCS paper: start from the cheapest plan,
+and move the task with the largest (makespan saved)/(extra cost) to a faster type until the job meets its deadline.
 """
 
 from tradewind.model.units import Time
@@ -14,10 +14,10 @@ from tradewind.policies.protocol import Offer, Policy
 
 
 class Gain(Rival):
-    """The cheapest plan of each job by itself."""
+    """A rival that uses the cheapest plan of each job by itself."""
 
     def targets(self, shape: Shape, begin: Time, deadline: Time) -> list[Target]:
-        """One type for each task, within a window in proportion to the times there."""
+        """Return one type for each task, within a window in proportion to the times there."""
         available = deadline - begin
         times, choice = cheapest_plan(shape, self._prices, available)
         windows = spread(times, shape.parents, max(available, makespan(times, shape.parents)))
@@ -26,12 +26,12 @@ class Gain(Rival):
 
 def _build(parameters: RivalParameters) -> Policy:
     placer = ByBoard()
-    return Policy("gain", Gain(parameters, placer), placer)
+    return Policy("gain", Gain(parameters, placer), placer, looks_ahead=True)
 
 
 OFFER = Offer(
     name="gain",
-    summary="deadlines: each job on its cheapest types, upgraded until it is in time (needs run-time estimates)",
+    summary="deadlines: each job on its cheapest types, upgraded until it is on time (needs run-time estimates)",
     parameters=RivalParameters,
     build=_build,
 )

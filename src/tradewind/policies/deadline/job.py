@@ -1,8 +1,8 @@
-"""Jobs: runs with a deadline, what is left of them, and when each of their tasks may run.
+"""Jobs: runs with a deadline, their remaining tasks, and the windows of these.
 
-Windows are worked out again each time a task has made others ready, from the time that is really left (section 3.3.2).
-Running tasks are part of what is left, with the time they still need in whole minutes, so that jobs of one class in the
-same position share one answer.
+Windows are recomputed each time a task has made others ready, from the time that is actually left (section 3.3.2).
+Running tasks are part of the remaining work, with their remaining time in whole minutes, so that jobs of one class in
+the same state share one answer.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from tradewind.policies.deadline.windows import Window, task_windows
 from tradewind.policies.protocol import Run, Unit, View
 
 BUCKET: Duration = MINUTE
-"""Time left is counted in steps of this, rounded down."""
+"""Granularity of the remaining time, which is rounded down."""
 
 
 class Wanted(NamedTuple):
-    """A unit that has not started, when it may run, and how long it takes on the type meant for it."""
+    """A unit that has not started, its window, and its run time on its assigned type."""
 
     unit: Unit
     kind: int
@@ -29,38 +29,40 @@ class Wanted(NamedTuple):
     times: Sequence[Duration]
     """By machine type."""
     after: int | None
-    """The number of the unit before it in its bundle."""
+    """The number of the previous unit in its bundle."""
+    slots: Sequence[float]
+    """Number of slots it is worth, by machine type."""
 
 
 class Job:
-    """A run on its way to its deadline."""
+    """A run with a deadline."""
 
     __slots__ = ("deadline", "finish", "given", "is_late", "run", "shape", "size", "wanted")
 
     def __init__(self, run: Run, shape: Shape, deadline: Time) -> None:
         self.run = run
         self.shape = shape
-        self.size = len(run.units)
+        self.size = len(run.graph)
         self.deadline = deadline
         self.given = run.deadline
-        """What its run names, if anything."""
+        """The deadline that its run states, if any."""
         self.wanted: list[Wanted] = []
-        """What has not started yet, in order of when it may."""
+        """Units that have not started, in order of their windows."""
         self.finish: Time = 0
-        """When it would end if everything ran at once, on the types meant for it."""
+        """The end if every task starts as early as possible on its assigned type."""
         self.is_late: bool | None = None
-        """Whether a miss is foreseen; None: nothing has been said yet."""
+        """Whether a miss is predicted; None: nothing has been predicted yet."""
 
 
 def deadline_of(run: Run, shape: Shape, prices: Sequence[float], lag: Duration, patience: float) -> Time:
-    """When a run is to end; one that names no deadline has so many times what it takes on its cheapest types."""
+    """Return the deadline of a run; without one, a multiple of its makespan on its cheapest types."""
     if run.deadline is not None:
         return run.deadline
     return run.submitted + lag + round(patience * assign(shape, prices, NEVER).makespan)
 
 
 def plan(view: View, job: Job, shapes: Shapes, prices: Sequence[float], lag: Duration) -> None:
-    """Work out what is left of a job: machine types, windows, and when it would end."""
+    """Compute machine types, windows and end of the remaining work of a job."""
     left, fixed, shape = _left(view, job, shapes)
     is_new = len(left) == job.size
     begin = max(view.now, job.run.submitted + lag) if is_new else view.now
@@ -73,7 +75,9 @@ def plan(view: View, job: Job, shapes: Shapes, prices: Sequence[float], lag: Dur
     before = {task: bundle[place - 1] for bundle in answer.bundles for place, task in enumerate(bundle) if place}
     job.finish = begin + answer.makespan
     job.wanted = [
-        _wanted(left, place, begin, answer, window, shape, before.get(place))
+        _wanted(
+            left, place, begin, answer, window, shape, before.get(place), shapes.slots(view.kinds, left[place].need)
+        )
         for place, window in enumerate(windows)
         if place not in fixed
     ]
@@ -89,7 +93,7 @@ def _again(
     lag: Duration,
     fixed: tuple[int, ...],
 ) -> Assignment:
-    """The plan of what is left: a new one if it leaves time for new machines, else the types machines come for."""
+    """Return a new plan for the remaining work if there is time for new machines, otherwise keep the assigned types."""
     roomy = _answer(shape, prices, (available - lag) // BUCKET * BUCKET, fixed)
     if roomy.is_feasible:
         return roomy
@@ -107,22 +111,24 @@ def _wanted(
     window: Window,
     shape: Shape,
     before: int | None,
+    slots: Sequence[float],
 ) -> Wanted:
     kind = answer.kinds[place]
     times = shape.times[place]
     after = None if before is None else left[before].id
-    return Wanted(left[place], kind, begin + window.begin, begin + window.end, times[kind], times, after)
+    return Wanted(left[place], kind, begin + window.begin, begin + window.end, times[kind], times, after, slots)
 
 
 def _left(view: View, job: Job, shapes: Shapes) -> tuple[list[Unit], tuple[int, ...], Shape]:
-    """Units that have not ended, places of those that run, and the class of what is left."""
+    """Return unfinished units, the positions of running ones, and the class of the remaining work."""
     places: dict[int, int] = {}
     left: list[Unit] = []
     fixed: list[int] = []
-    rows = []
+    rows: list[tuple[Duration, ...]] = []
+    work: list[tuple[Duration, ...]] = []
     parents: list[tuple[int, ...]] = []
     times = job.shape.times
-    for place, unit in enumerate(job.run.units):
+    for place, unit in enumerate(job.run.graph):
         if unit.is_ended:
             continue
         if unit.machine is not None:
@@ -130,18 +136,24 @@ def _left(view: View, job: Job, shapes: Shapes) -> tuple[list[Unit], tuple[int, 
             still = -(-max(0, end - view.now) // BUCKET) * BUCKET
             fixed.append(len(left))
             rows.append(tuple(still if time < NEVER else NEVER for time in times[place]))
+            work.append(rows[-1])  # its machine is already chosen
         else:
             rows.append(times[place])
+            work.append(job.shape.work[place])
         parents.append(tuple(places[parent] for parent in job.shape.parents[place] if parent in places))
         places[place] = len(left)
         left.append(unit)
     if len(left) == job.size and not fixed:
         return left, (), job.shape
-    return left, tuple(fixed), shapes.intern(tuple(rows), tuple(parents))
+    return (
+        left,
+        tuple(fixed),
+        shapes.intern(tuple(rows), tuple(parents), tuple(work) if job.shape.given is not None else None),
+    )
 
 
 def _answer(shape: Shape, prices: Sequence[float], available: Duration, fixed: tuple[int, ...]) -> Assignment:
-    """The plan of a class with so much time left, worked out once."""
+    """Return the plan of a class with some time left, computed once."""
     key = ("assign", tuple(prices), available, fixed)
     found = shape.memory.get(key)
     if not isinstance(found, Assignment):

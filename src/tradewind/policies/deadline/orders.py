@@ -1,8 +1,8 @@
-"""Orders: on which machine type each unit is to run and by when; given by a scaler, followed earliest deadline first.
+"""Orders: the machine type and deadline of each unit, given by a scaler and followed earliest deadline first.
 
-Step 5 of section 3.3.2 of the SCS paper: work waits in one queue for each machine type, and whenever a machine has room
-the unit with the earliest deadline starts on it. A unit that continues a bundle comes first on the machine where the
-bundle runs. An event costs O(log n) in the units that wait.
+Step 5 of section 3.3.2 of the SCS paper: units wait in one queue per machine type, and whenever a machine has room the
+unit with the earliest deadline starts on it. A unit that continues a bundle goes first on the machine where the bundle
+runs. An event costs O(log n) in the number of waiting units.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,33 +10,33 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from tradewind.model.units import Time
-from tradewind.policies.protocol import Kind, Place, Pool, Unit, View
+from tradewind.policies.protocol import Kind, Machine, Place, Pool, Unit, View
 
 
 class Order(NamedTuple):
-    """Where and by when a unit is to run."""
+    """Where and by when a unit should run."""
 
     kind: int
     due: Time
     after: int | None = None
-    """The number of the unit before it in its bundle."""
+    """The number of the previous unit in its bundle."""
 
 
 class Orders:
-    """What a scaler wants done with the units of all runs; queues hold those that are ready."""
+    """A scaler's orders for the units of all runs; queues contain those that are ready."""
 
     def __init__(self) -> None:
         self._orders: dict[int, Order] = {}
         self._queues: dict[tuple[int, int], list[tuple[Time, int]]] = {}
         self.changed = False
-        """Whether a ready unit has been ordered anew since the placer last looked."""
+        """Whether the order of a ready unit has changed since the placer last ran."""
         self.freed: set[int] = set()
-        """Runs of which a unit has become ready since the scaler last looked."""
+        """Runs with a unit that has become ready since the scaler last ran."""
         self.places: dict[int, int] = {}
-        """Machines on which bundles were begun, by the number of the unit that ran there last."""
+        """Machines on which bundles were started, by the number of the last unit that ran there."""
 
     def give(self, pool: Pool, unit: Unit, order: Order) -> None:
-        """Order a unit, perhaps anew."""
+        """Give or change the order of a unit."""
         if self._orders.get(unit.id) != order:
             self._orders[unit.id] = order
             if unit.is_ready:
@@ -44,23 +44,23 @@ class Orders:
                 self.changed = True
 
     def of(self, unit: Unit) -> Order | None:
-        """The order of a unit, if it has one."""
+        """Return the order of a unit, if it has one."""
         return self._orders.get(unit.id)
 
     def forget(self, units: Iterable[int]) -> None:
-        """Some units have ended."""
+        """Remove the orders of units that have ended."""
         for unit in units:
             self._orders.pop(unit, None)
             self.places.pop(unit, None)
 
     def enqueue(self, pool: Pool, unit: Unit) -> None:
-        """A unit is ready."""
+        """Add a ready unit to its queue."""
         order = self._orders.get(unit.id)
         if order is not None:
             heappush(self._queues.setdefault((pool.index, order.kind), []), (order.due, unit.id))
 
     def first(self, view: View, pool: Pool, kind: Kind) -> Unit | None:
-        """The ready unit with the earliest deadline in the queue of a machine type."""
+        """Return the ready unit with the earliest deadline in the queue of a machine type."""
         queue = self._queues.get((pool.index, kind.index), [])
         while queue:
             due, number = queue[0]
@@ -79,17 +79,17 @@ class Orders:
 
 
 class EarliestDeadlineFirst:
-    """Starts the unit with the earliest deadline on each machine type that has room."""
+    """A placer that starts the unit with the earliest deadline on each machine type that has room."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
 
     def rank(self, unit: Unit) -> int:
-        """Runs with the earliest deadline first, though only orders count."""
+        """Rank runs with the earliest deadline first, though only orders count."""
         return (unit.run.deadline or 0) // 1_000_000
 
     def place(self, view: View) -> Iterator[Place]:
-        """Go on with bundles where they run, then fill what has room."""
+        """Continue bundles where they run, then fill machines that have room."""
         orders = self._orders
         pools = {pool.index: pool for pool in (view.pools() if orders.changed else view.unsettled())}
         orders.changed = False
@@ -105,8 +105,25 @@ class EarliestDeadlineFirst:
                 if fleet.machines:
                     yield from self._fill(view, pool, fleet.kind)
 
+    def step_back(self) -> None:
+        """Let another placer take over; orders then only determine what is rented."""
+
+    def insist(self, view: View) -> Iterator[Place]:
+        """Yield nothing, but mark runs with newly ready units for new windows."""
+        self._orders.changed = False
+        self._orders.freed.update(unit.run.id for unit in view.freed())
+        return iter(())
+
+    def binds(self, pool: Pool) -> bool:  # noqa: ARG002  # the same for every tenant
+        """Orders bind nothing."""
+        return False
+
+    def placed(self, view: View, unit: Unit, machine: Machine) -> None:  # noqa: ARG002  # the machine says it all
+        """Record where a bundle continues."""
+        self._orders.places[unit.id] = machine.id
+
     def _go_on(self, view: View, unit: Unit) -> Iterator[Place]:
-        """Start a unit on the machine where the one before it in its bundle ran."""
+        """Start a unit on the machine where the previous unit of its bundle ran."""
         order = self._orders.of(unit)
         if order is None or order.after is None:
             return
@@ -121,9 +138,9 @@ class EarliestDeadlineFirst:
             if machine is None:
                 return
             self._orders.places[unit.id] = machine.id
-            yield Place(unit, machine, f"it has the earliest deadline of those meant for {kind.type.name}")
+            yield Place(unit, machine, f"earliest deadline of the units assigned to {kind.type.name}")
             if unit.is_ready:
-                return  # refused: the facts have changed
+                return  # rejected: the state has changed
 
 
 def _pool_of(pools: Iterable[Pool], unit: Unit) -> Pool | None:

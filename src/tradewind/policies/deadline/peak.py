@@ -1,7 +1,7 @@
-"""The peak of a load as work comes and goes: found again from what has changed, not from the whole vector.
+"""The peak of a load as work comes and goes, updated from the changes instead of the whole vector.
 
-The changes of a load vector are kept in blocks, each with its sum and its highest level. What comes or goes touches two
-blocks, and the peak is found by one look at each block: O(sqrt n) in the number of changes.
+The changes of a load vector are kept in blocks, each with its sum and its highest level. An update touches two blocks,
+and the peak is found by one pass over the blocks: O(sqrt n) in the number of changes.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,7 +13,7 @@ from tradewind.policies.deadline.load import LoadVector, enough
 
 
 class Block:
-    """Some changes of a load vector that follow each other."""
+    """A run of consecutive changes of a load vector."""
 
     __slots__ = ("changes", "sum", "times", "top")
 
@@ -23,13 +23,13 @@ class Block:
         self.measure()
 
     def measure(self) -> None:
-        """Find the level at the end, and the highest one, as seen from its begin."""
+        """Compute the final and the highest level, relative to the start of the block."""
         levels = list(accumulate(self.changes))
         self.sum = levels[-1]
         self.top = max(levels)
 
     def change(self, at: Time, by: float) -> None:
-        """The load changes at a time, or changes more."""
+        """Change the load at a time."""
         place = bisect_left(self.times, at)
         if place < len(self.times) and self.times[place] == at:
             self.changes[place] += by
@@ -40,7 +40,7 @@ class Block:
 
 
 class Peak:
-    """The largest load on the machines of a type within the time looked at."""
+    """The largest load on the machines of a type within the period considered."""
 
     def __init__(self, load: LoadVector, machines: int, slots: int, now: Time, until: Time) -> None:
         self._load = load
@@ -51,24 +51,26 @@ class Peak:
         self._blocks: list[Block] = []
         self._firsts: list[Time] = []
         self._size = 0
-        """How many changes a block has at most; 0: blocks have yet to be made."""
+        """Maximum number of changes in a block; 0: the blocks have not been built yet."""
 
     def takes(self, begin: Time, end: Time, density: float) -> bool:
-        """Whether there are machines enough with more work, which then counts."""
+        """Return whether the machines are enough with additional work; if so, add it."""
+        # Already short without the new work: consolidating here would only move the shortage.
         if self.is_short():
             return False
         self._add(begin, end, density)
+        # Try it, and take it back if it does not fit.
         if not self.is_short():
             return True
         self._add(begin, end, -density)
         return False
 
     def remove(self, begin: Time, end: Time, density: float) -> None:
-        """Work has gone elsewhere."""
+        """Remove work that has moved elsewhere."""
         self._add(begin, end, -density)
 
     def is_short(self) -> bool:
-        """Whether it takes more machines than there are."""
+        """Return whether more machines are needed than there are."""
         if not self._size:
             self._divide()
         level = most = 0.0
@@ -78,6 +80,7 @@ class Peak:
         return enough(most, self._slots) > self.machines
 
     def _add(self, begin: Time, end: Time, density: float) -> None:
+        # A window without length would cancel itself out.
         end = max(end, begin + 1)
         self._load.add(begin, end, density)
         if self._size:
@@ -91,6 +94,7 @@ class Peak:
         block = self._blocks[number]
         block.change(at, by)
         self._firsts[number] = block.times[0]
+        # Keep blocks near sqrt(n), so that updates and scans stay balanced.
         if len(block.times) > 2 * self._size:
             self._divide()
 

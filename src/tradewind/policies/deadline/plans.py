@@ -1,7 +1,7 @@
-"""Plans of a job class that are tried out: on which machine types its tasks may run, and by when each has to end.
+"""Candidate plans of a job class: the machine types of its tasks, and by when each has to end.
 
-Windows made for the cheapest types leave no time for a task whose type is short of machines to run on a slower one, so
-plans are tried with windows made for fewer types too. What is worked out is kept with the class.
+Windows computed for the cheapest types leave no time to run a task on a slower type if its own is short of machines.
+Plans are therefore tried with windows for fewer types, too. Results are cached with the class.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from tradewind.policies.deadline.shape import Shape, longest_tails
 from tradewind.policies.deadline.windows import spread
 
 _PLANS = 12
-"""So many different plans are tried at most; with four machine types there are no more."""
+"""Maximum number of different plans; with four machine types there are no more."""
 _ALONE = 4
-"""So many machine types are tried by themselves."""
+"""Maximum number of machine types tried alone."""
 
 
 def window_ends(
     shape: Shape, prices: tuple[float, ...], available: Duration, bucket: Duration
 ) -> tuple[Sequence[Duration], ...]:
-    """By when each task has to end, counted from the beginning of the job's time, in each of the plans with windows.
+    """Return by when each task has to end, relative to the start of the job's time, in each plan with windows.
 
-    Times are chosen for the time available in whole buckets. The last answer is kept: of jobs that are planned as they
-    come, all of a class have the same time.
+    Times are chosen for the available time in whole buckets. The last answer is cached: jobs of one class that are
+    planned on arrival all have the same time.
     """
     found = cast("tuple[Duration, tuple[Sequence[Duration], ...]] | None", shape.memory.get("windows"))
     if found is None or found[0] != available:
@@ -38,7 +38,7 @@ def window_ends(
 
 
 def fastest_ways(shape: Shape, kinds: tuple[int, ...]) -> tuple[list[Duration], list[Duration]]:
-    """The least time of each task on some machine types, and the longest way from its end on them."""
+    """Return the shortest time of each task on some machine types, and the longest path from its end on them."""
     key = ("ways", kinds)
     if key not in shape.memory:
         fastest = [min(row[kind] for kind in kinds) for row in shape.times]
@@ -47,7 +47,7 @@ def fastest_ways(shape: Shape, kinds: tuple[int, ...]) -> tuple[list[Duration], 
 
 
 def timings(shape: Shape, prices: tuple[float, ...], available: Duration) -> tuple[Sequence[Duration], ...]:
-    """Times of the tasks that windows are made for: of the cheapest plans on various machine types, if in time."""
+    """Return task times to compute windows for: those of the cheapest plans on various machine types, if on time."""
     key = ("timings", available)
     if key not in shape.memory:
         plans: dict[Sequence[Duration], None] = {}
@@ -62,9 +62,9 @@ def timings(shape: Shape, prices: tuple[float, ...], available: Duration) -> tup
 
 
 def cheapest_alone(shape: Shape, prices: tuple[float, ...]) -> tuple[tuple[int, ...], ...]:
-    """The machine types that a job costs least on if all of it runs on one, each by itself."""
+    """Return the machine types on which a whole job costs least, one at a time."""
     if "alone" not in shape.memory:
-        cost = [price * sum(row[kind] for row in shape.times) for kind, price in enumerate(prices)]
+        cost = [price * sum(row[kind] for row in shape.work) for kind, price in enumerate(prices)]
         shape.memory["alone"] = tuple(
             (kind,) for kind in sorted(nsmallest(_ALONE, range(len(prices)), cost.__getitem__))
         )
@@ -73,7 +73,7 @@ def cheapest_alone(shape: Shape, prices: tuple[float, ...]) -> tuple[tuple[int, 
 
 @cache
 def subsets(prices: tuple[float, ...]) -> tuple[tuple[int, ...], ...]:
-    """Machine types that windows are made for: all, all but the dearest, and so on; each alone; all but one."""
+    """Return sets of machine types: all, all but the most expensive, and so on; each alone; all but one."""
     by_price = sorted(range(len(prices)), key=lambda kind: (prices[kind], kind))
     found = [tuple(sorted(by_price[:count])) for count in range(len(prices), 0, -1)]
     found += [(kind,) for kind in by_price]

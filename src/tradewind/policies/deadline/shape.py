@@ -1,17 +1,18 @@
-"""Job classes: the graph of a run, and how long each of its tasks takes on each machine type.
+"""Job classes: the graph of a run, and the time of each of its tasks on each machine type.
 
-Runs of the same graph and the same estimates share one `Shape`, and with it all that is worked out for their class
+Runs with the same graph and the same estimates share one `Shape`, and with it everything computed for their class
 (section 3.3.1 of the SCS paper: "the result can be cached after the first calculation").
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import add
 
 from tradewind.model.machine import MachineType
 from tradewind.model.units import HOUR, Duration
-from tradewind.policies.protocol import Run, View
+from tradewind.model.vector import fitting
+from tradewind.policies.protocol import Kind, Need, Run, View
 
 NEVER: Duration = 1 << 60
 """The time of a task on a machine type that cannot run it."""
@@ -19,50 +20,61 @@ NEVER: Duration = 1 << 60
 Rows = tuple[tuple[Duration, ...], ...]
 """Times by task and machine type."""
 Links = tuple[tuple[int, ...], ...]
-"""For each task the places of others; parents always stand before."""
+"""For each task the positions of others; parents always come first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A job class: tasks in topological order with their times by machine type, and who waits for whom."""
+    """A job class: tasks in topological order with their times by machine type, and their dependencies."""
 
     times: Rows
     parents: Links
+    given: Rows | None = field(default=None, repr=False)
+    """Work of each task as the time of one slot, if some tasks take more than a slot."""
     memory: dict[object, object] = field(default_factory=dict, repr=False)
-    """What has been worked out for this class, by whoever worked it out."""
+    """A cache of results for this class, shared by all modules."""
 
     @cached_property
     def children(self) -> Links:
-        """For each task the places of those that wait for it."""
+        """Return for each task the positions of its children."""
         return reversed_links(self.parents)
+
+    @property
+    def work(self) -> Rows:
+        """Return the work of each task as the time of one slot: its cost is the price of a slot times this."""
+        return self.times if self.given is None else self.given
 
     @cached_property
     def fastest(self) -> tuple[Duration, ...]:
-        """The least time of each task."""
+        """Return the shortest time of each task."""
         return tuple(map(min, self.times))
 
     @cached_property
     def tails(self) -> tuple[Duration, ...]:
-        """For each task the longest way from its end to the end of the job, with every task on its fastest type."""
+        """Return for each task the longest path from its end to the end of the job, on the fastest types."""
         return tuple(longest_tails(self.fastest, self.children))
 
     @cached_property
     def tightest(self) -> Duration:
-        """The makespan with every task on its fastest type."""
+        """Return the makespan with every task on its fastest type."""
         return max((time + tail for time, tail in zip(self.fastest, self.tails, strict=True)), default=0)
 
     def part(self, kinds: tuple[int, ...]) -> "Shape":
-        """The same class where its tasks may run on some machine types only."""
+        """Return the same class restricted to some machine types."""
         key = ("part", kinds)
         found = self.memory.get(key)
         if not isinstance(found, Shape):
-            rows = tuple(tuple(time if kind in kinds else NEVER for kind, time in enumerate(row)) for row in self.times)
-            found = self.memory[key] = Shape(rows, self.parents)
+            work = None if self.given is None else _part(self.given, kinds)
+            found = self.memory[key] = Shape(_part(self.times, kinds), self.parents, work)
         return found
 
 
+def _part(rows: Rows, kinds: tuple[int, ...]) -> Rows:
+    return tuple(tuple(time if kind in kinds else NEVER for kind, time in enumerate(row)) for row in rows)
+
+
 def reversed_links(parents: Sequence[Sequence[int]]) -> Links:
-    """Children from parents."""
+    """Return children from parents."""
     children: list[list[int]] = [[] for _ in parents]
     for child, row in enumerate(parents):
         for parent in row:
@@ -71,7 +83,7 @@ def reversed_links(parents: Sequence[Sequence[int]]) -> Links:
 
 
 def longest_tails(times: Sequence[Duration], children: Sequence[Sequence[int]]) -> list[Duration]:
-    """For each task the longest way from its end to the end of the job."""
+    """Return for each task the longest path from its end to the end of the job."""
     tails = [0] * len(times)
     for task in range(len(times) - 1, -1, -1):
         if children[task]:
@@ -80,7 +92,7 @@ def longest_tails(times: Sequence[Duration], children: Sequence[Sequence[int]]) 
 
 
 def longest_heads(times: Sequence[Duration], parents: Sequence[Sequence[int]]) -> list[Duration]:
-    """For each task the longest way from the beginning of the job to its own."""
+    """Return for each task the longest path from the start of the job to its own start."""
     heads = [0] * len(times)
     for task, row in enumerate(parents):
         if row:
@@ -88,29 +100,38 @@ def longest_heads(times: Sequence[Duration], parents: Sequence[Sequence[int]]) -
     return heads
 
 
+def is_plannable(run: Run) -> bool:
+    """Whether machines of known types can run all that is left of a run; else it waits for others to join."""
+    return all(unit.kinds for unit in run.graph if not unit.is_ended)
+
+
 def makespan(times: Sequence[Duration], parents: Sequence[Sequence[int]]) -> Duration:
-    """The longest way through a job."""
+    """Return the longest path through a job."""
     return max(map(add, longest_heads(times, parents), times), default=0)
 
 
 def rates(types: Sequence[MachineType]) -> tuple[float, ...]:
-    """What an hour in one slot of each machine type costs."""
-    return tuple(type.price * HOUR / type.billing.period / type.slots for type in types)
+    """Return the hourly price of one slot of each machine type."""
+    return tuple(float(type.price * HOUR / type.billing.period / type.slots) for type in types)
 
 
 class Shapes:
-    """Finds the class of a run, and keeps classes as long as the policy lives."""
+    """The classes of runs, kept for the lifetime of the policy."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Rows, Links], Shape] = {}
+        self._known: dict[tuple[Rows, Links, Rows | None], Shape] = {}
+        self._slots: dict[int, tuple[float, ...]] = {}
+        """By need."""
 
-    def of(self, view: View, run: Run) -> Shape:
-        """The class of a run, by what is estimated now."""
-        units = run.units
+    def of(self, view: View, run: Run, payable: Collection[int]) -> Shape:
+        """Return the class of a run by current estimates, on types that its tenant's budget can ever pay for."""
+        units = run.graph
         estimate, kinds = view.estimate, view.kinds
         rows = []
         for unit in units:
             able = unit.kinds
+            if len(payable) < len(kinds) and unit.machine is None:
+                able = [kind for kind in able if kind.index in payable] or able
             if len(able) == len(kinds):
                 rows.append(tuple(estimate(unit, kind) for kind in kinds))
             else:
@@ -118,24 +139,46 @@ class Shapes:
                 for kind in able:
                     row[kind.index] = estimate(unit, kind)
                 rows.append(tuple(row))
-        return self.intern(tuple(rows), parents_of(run))
+        work = None
+        needs = {unit.need.index: unit.need for unit in units}
+        if any(max(self.slots(kinds, need)) > 1 for need in needs.values()):
+            work = tuple(slot_time(row, self.slots(kinds, unit.need)) for row, unit in zip(rows, units, strict=True))
+        return self.intern(tuple(rows), parents_of(run), work)
 
-    def intern(self, times: Rows, parents: Links) -> Shape:
-        """The one shape of these times and links."""
-        key = (times, parents)
+    def slots(self, kinds: Sequence[Kind], need: Need) -> tuple[float, ...]:
+        """Return how many slots of each type a unit of a need is worth: all slots divided by how many units fit."""
+        found = self._slots.get(need.index)
+        if found is None:
+            able = {kind.index for kind in need.kinds}
+            found = self._slots[need.index] = tuple(
+                kind.capacity[0] / fitting(kind.capacity, need.demand) if kind.index in able else 1.0 for kind in kinds
+            )
+        return found
+
+    def intern(self, times: Rows, parents: Links, work: Rows | None = None) -> Shape:
+        """Return the single shape of these times and links."""
+        key = (times, parents, work)
         shape = self._known.get(key)
         if shape is None:
-            if len(self._known) > 10_000:  # estimates that never repeat: start afresh
+            if len(self._known) > 10_000:  # estimates never repeat: drop the cache
                 self._known.clear()
-            shape = self._known[key] = Shape(times, parents)
+            shape = self._known[key] = Shape(times, parents, work)
         return shape
 
 
+def slot_time(times: Sequence[Duration], slots: Sequence[float]) -> tuple[Duration, ...]:
+    """Return the slot time that a task takes on each machine type."""
+    return tuple(
+        time if time >= NEVER or taken == 1 else round(time * taken) for time, taken in zip(times, slots, strict=True)
+    )
+
+
 def parents_of(run: Run) -> Links:
-    """Who waits for whom in a run, by places."""
-    first = {unit.id: place for place, unit in enumerate(run.units)}
-    parents: list[list[int]] = [[] for _ in run.units]
-    for place, unit in enumerate(run.units):
+    """Return the dependencies of a run, by position."""
+    first = {unit.id: place for place, unit in enumerate(run.graph)}
+    parents: list[list[int]] = [[] for _ in run.graph]
+    for place, unit in enumerate(run.graph):
         for child in unit.children:
-            parents[first[child.id]].append(place)
+            if child.id in first:  # otherwise it was expected, and another unit came in its place
+                parents[first[child.id]].append(place)
     return tuple(map(tuple, parents))

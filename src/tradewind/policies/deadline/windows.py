@@ -1,7 +1,7 @@
-"""Windows: when each task of a job may run, so that all of it ends in time (the end of step 2 of section 3.3.1).
+"""Windows: when each task of a job may run so that the job meets its deadline (the end of step 2 of section 3.3.1).
 
-Slack is spread in proportion to the time on the chosen type along the longest way; a task that lies on a shorter way
-gets what that leaves. Tasks can then be treated independently of each other.
+Slack is distributed along the longest path, in proportion to the time on the chosen type; a task on a shorter path gets
+what that leaves. Tasks can then be treated independently of each other.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tradewind.policies.deadline.shape import longest_heads, longest_tails, reve
 
 
 class Window(NamedTuple):
-    """When a task may run, counted from the beginning of its job's time."""
+    """When a task may run, relative to the start of its job's time."""
 
     begin: Duration
     end: Duration
@@ -25,7 +25,7 @@ def spread(
     available: Duration,
     children: Sequence[Sequence[int]] | None = None,
 ) -> tuple[Window, ...]:
-    """A window for each task; shorter than its task only where the time available is shorter than the makespan."""
+    """Return a window for each task; shorter than its task only if the available time is shorter than the makespan."""
     tails = longest_tails(times, reversed_links(parents) if children is None else children)
     heads = longest_heads(times, parents)
     makespan = max((head + time for head, time in zip(heads, times, strict=True)), default=0)
@@ -41,7 +41,7 @@ def spread(
 def task_windows(
     plan: Assignment, shape_times: Sequence[Sequence[Duration]], available: Duration
 ) -> tuple[Window, ...]:
-    """The window of each task of a job; within a bundle in proportion to the times of its parts."""
+    """Return the window of each task of a job; within a bundle, in proportion to the times of its parts."""
     windows = [Window(0, 0)] * len(plan.kinds)
     for bundle, window in zip(plan.bundles, spread(plan.times, plan.parents, available), strict=True):
         times = [shape_times[task][plan.kinds[task]] for task in bundle]

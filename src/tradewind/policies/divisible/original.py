@@ -22,7 +22,7 @@ class Original:
 
     floor: Duration = FLOOR
     name: str = "ruper-original"
-    shares_slots: bool = False
+    moves_work: bool = True
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """The newest measure."""
@@ -49,6 +49,6 @@ class Original:
         """As `ruper`."""
         return report_interval(job, partition, moved, self.floor)
 
-    def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:
-        """By the newest partition."""
+    def wanted(self, job: JobView, partition: PartitionView | None, slots: int, now: Time) -> int:  # noqa: ARG002
+        """By the newest partition, whatever slots there are."""
         return partitioning.original(job, partition, now)

@@ -2,8 +2,9 @@
 
 Ours counts only partitions that are alive, adds those that wait for a slot or have not been measured yet at the mean
 speed of the others (eq. 10), aims a little ahead of the target, and when that is over aims at one more report interval,
-where eq. 12 divides by zero. The original asks only when the newest partition reports, once that has reported more than
-twice, and takes the share that is missing of the present number, rounded up.
+where eq. 12 divides by zero. Never do more wait than there can be slots. The original asks only when the newest
+partition reports, once that has reported more than twice, and takes the share that is missing of the present number,
+rounded up.
 """
 
 from tradewind.model.units import SECOND, Duration, Time
@@ -17,10 +18,10 @@ TOLERANCE = 0.02
 """Part of the time left by which the estimate may exceed it."""
 
 
-def ours(job: JobView, now: Time, floor: Duration = FLOOR) -> int:
+def ours(job: JobView, slots: int, now: Time, floor: Duration = FLOOR) -> int:
     """New partitions, so that live and waiting ones together end the job a little before its target."""
     speed = mean_speed(job)
-    room = job.maximum - job.live - job.queued
+    room = min(job.maximum - job.live, slots) - job.queued
     if job.target is None or speed <= 0 or room <= 0:
         return 0
     expected = job.speeds + (job.live - job.measured + job.queued) * speed

@@ -5,10 +5,14 @@ is exact however often they come and go. Everything a balancer sees is kept up t
 costs the same whatever the number of partitions.
 """
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tradewind.model.units import SECOND, Duration, Time
 from tradewind.policies.divisible.speed import Speed
+
+if TYPE_CHECKING:
+    from tradewind.policies.protocol import Kind, Unit
 
 SPEED = 1_000_000
 """One iteration per second."""
@@ -130,12 +134,55 @@ class Balancer(Protocol):
     def interval(self, job: JobView, partition: PartitionView | None, moved: float) -> Duration:
         """When a partition should report again, if its speed moved by this part; None: at its start."""
 
-    def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:
-        """How many more partitions are needed; the partition is the one that reported, if any."""
+    def wanted(self, job: JobView, partition: PartitionView | None, slots: int, now: Time) -> int:
+        """How many more partitions are needed, where sites can have so many slots for the job.
+
+        The partition is the one that reported, if any.
+        """
 
     @property
-    def shares_slots(self) -> bool:
-        """Whether slots may change hands between jobs that are balanced so."""
+    def moves_work(self) -> bool:
+        """Whether iterations move between shares; if not, a share that has done its own ends."""
+
+
+class DivisionView(JobView, Protocol):
+    """An elastic unit at work, as the core keeps it, read only."""
+
+    @property
+    def unit(self) -> "Unit":
+        """The elastic unit."""
+
+    @property
+    def shares(self) -> "Mapping[int, Unit]":
+        """Its shares that have not ended, the oldest first."""
+
+    @property
+    def due(self) -> Time | None:
+        """When it should have ended."""
+
+    @property
+    def balancer(self) -> Balancer:
+        """How it is balanced."""
+
+
+class ShareView(PartitionView, Protocol):
+    """A share of an elastic unit, read only."""
+
+    @property
+    def kind(self) -> "Kind | None":
+        """Of the machine it runs on."""
+
+
+@runtime_checkable
+class Yielding(Balancer, Protocol):
+    """A balancer that lets machines change hands between elastic units."""
+
+    @property
+    def floor(self) -> Duration:
+        """The shortest time between two reports of a share that has work left."""
+
+    def gives_way(self, job: DivisionView, share: ShareView, now: Time) -> str:
+        """Why a share that has reported should end, so that its machine can go to another unit; empty: it goes on."""
 
 
 def remaining(job: JobView, now: Time) -> int:

@@ -29,7 +29,7 @@ class Ruper:
 
     floor: Duration = FLOOR
     name: str = "ruper"
-    shares_slots: bool = True
+    moves_work: bool = True
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """Exponentially weighted."""
@@ -38,7 +38,7 @@ class Ruper:
     def share(self, job: JobView, partition: PartitionView, now: Time) -> int:
         """Its part of what remains, as far as it is near."""
         work = remaining(job, now)
-        waiting = job.live - job.measured + job.queued
+        waiting = job.live - job.measured  # those without a slot share nothing
         if job.target is None:
             return -(-job.iterations // job.initial) if partition.reports == 0 else partition.left
         own = partition.speed.value
@@ -59,9 +59,9 @@ class Ruper:
         """Longer while the speed stays, shorter while it moves: times 1.2 to 0.8, about 20 reports for a job."""
         return report_interval(job, partition, moved, self.floor)
 
-    def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:  # noqa: ARG002  # any partition's
-        """As many as let the job end in time."""
-        return partitioning.ours(job, now, self.floor)
+    def wanted(self, job: JobView, partition: PartitionView | None, slots: int, now: Time) -> int:  # noqa: ARG002  # any partition's
+        """As many as let the job end in time, and have slots to run on."""
+        return partitioning.ours(job, slots, now, self.floor)
 
 
 def report_interval(job: JobView, partition: PartitionView | None, moved: float, floor: Duration) -> Duration:

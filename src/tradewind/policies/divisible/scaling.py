@@ -33,7 +33,7 @@ class Load(NamedTuple):
     created: int
     """Partitions that jobs asked for during it."""
     slots: int
-    """Slots of the active sites."""
+    """Slots that sites were last asked for."""
     achievable: int
     """Slots that these could have."""
 
@@ -108,6 +108,6 @@ def spread(slots: int, sites: Sequence[Reach]) -> list[int]:
 
 
 def spread_original(slots: int, sites: Sequence[Reach]) -> list[int]:
-    """The same part of what it can reach for every site."""
+    """The same part of what it can reach for every site, and at least one slot."""
     whole = sum(site.achievable for site in sites)
-    return [min(site.achievable, ceil(site.achievable * slots / whole)) if whole else 0 for site in sites]
+    return [min(site.achievable, max(1, ceil(site.achievable * slots / whole))) if whole else 0 for site in sites]

@@ -18,7 +18,7 @@ class Static:
 
     floor: Duration = FLOOR
     name: str = "static"
-    shares_slots: bool = False
+    moves_work: bool = False
 
     def measure(self, before: Speed, done: int, elapsed: Duration) -> Speed:
         """Known for the ETA only."""
@@ -39,6 +39,6 @@ class Static:
         """As `ruper`."""
         return report_interval(job, partition, moved, self.floor)
 
-    def wanted(self, job: JobView, partition: PartitionView | None, now: Time) -> int:  # noqa: ARG002  # never
+    def wanted(self, job: JobView, partition: PartitionView | None, slots: int, now: Time) -> int:  # noqa: ARG002  # never
         """None."""
         return 0

@@ -1,1 +1,1 @@
-"""Work on capacity that shrinks and vanishes: prediction, placement and acquisition after SlackSched."""
+"""Policies for capacity that shrinks and vanishes: prediction, placement and acquisition after SlackSched."""

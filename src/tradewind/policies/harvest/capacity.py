@@ -1,7 +1,7 @@
-"""Plain placement: machines are filled one after the other in random order, as by YARN's capacity scheduler.
+"""Plain placement: fill machines one after the other in random order, like YARN's capacity scheduler.
 
-There a machine that reports gets as much work as it has room for, and machines report in any order; here the order is
-drawn anew at each event.
+There, a machine that reports gets as much work as it has room for, and machines report in any order; here, the order is
+drawn at each event.
 """
 
 import random
@@ -15,7 +15,7 @@ _NOTHING: dict[int, tuple[int, ...]] = {}
 
 
 class AnyMachine:
-    """First fit over machines in random order."""
+    """A placer by first fit over machines in random order."""
 
     def __init__(self, seed: int = 0) -> None:
         self._rng = random.Random(f"{seed}/capacity")
@@ -26,7 +26,7 @@ class AnyMachine:
         return -unit.run.priority
 
     def place(self, view: View) -> Iterator[Placing]:
-        """Start whatever there is room for."""
+        """Start every unit that there is room for."""
         self._watch.follow(view)
         for pool in view.pools():
             if pool.waiting():

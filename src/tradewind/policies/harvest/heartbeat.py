@@ -1,8 +1,8 @@
-"""SlackSched where machines ask for work (algorithm 3): the node that reports gets what it is likely to finish.
+"""SlackSched where machines ask for work (algorithm 3): a machine that reports gets what it is likely to finish.
 
-Of the tasks that fit, the machine gets the one most likely to end there, if that is likely enough; otherwise the
-shortest is matched over all machines (algorithm 1), and may leave this one empty. Here a machine reports when it has
-gained room; when tasks arrive, all machines with room do, the longest stable first.
+Among the tasks that fit, the machine gets the one most likely to finish there, if that is likely enough. Otherwise the
+shortest task is matched over all machines (algorithm 1), which may leave this one empty. Here a machine reports when it
+has gained room; when tasks arrive, all machines with room report, longest stable first.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tradewind.policies.protocol import Machine, Place, Unit, View
 
 
 class Heartbeats(MatchMaker):
-    """Places tasks on the machines that report."""
+    """A placer of tasks on the machines that report."""
 
     def __init__(self, predictor: Predictor, settings: Settings, threshold: float) -> None:
         super().__init__(predictor, settings)
@@ -30,11 +30,11 @@ class Heartbeats(MatchMaker):
                 if choice is None:
                     break
                 unit, found = choice
-                yield Place(unit, found.machine, f"ends there before a shrink with {found.score.probability:.0%}")
+                yield Place(unit, found.machine, f"finishes there before a shrink with {found.score.probability:.0%}")
                 rooms.note_work(view, found.machine)
 
     def _for(self, view: View, rooms: Rooms, machine: Machine) -> tuple[Unit, Choice] | None:
-        """What to start because a machine has reported."""
+        """Return what to start because a machine has reported."""
         kind = machine.kind
         elapsed = rounded(view.now - machine.changed)
         best: tuple[float, Unit, Choice] | None = None

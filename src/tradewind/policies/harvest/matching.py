@@ -1,13 +1,13 @@
-"""SlackSched's match maker (sections 3.1.2 and algorithm 1): each task goes where it is expected to end first.
+"""SlackSched's match maker (section 3.1.2 and algorithm 1): each task goes where it is expected to finish first.
 
 A task may wait for a busy machine that is more stable. The paper's algorithm lets any number of tasks wait for the same
-room, and revisits each at every event; here a task that waits *books* the room, so that the next one sees it as taken;
-the bookings are made afresh at each event, in the order of the queue. Within a run the longest task chooses first: so
-long tasks come to stable machines. `literal` is the paper's way: one task after the other as they come. No task waits
-for longer than `max_wait` while there is room for it.
+slot, and revisits each at every event. Here a waiting task *books* the slot, so that the next task sees it as taken;
+the bookings are renewed at each event, in the order of the queue. Within a run the longest task chooses first, so that
+long tasks get stable machines. `literal` follows the paper: one task after the other in order of arrival. No task waits
+longer than `max_wait` while there is room for it.
 
-One decision looks at groups of machines that have been stable for about as long, and at those machines only that may
-free room early enough to matter.
+One decision considers groups of machines that have been stable for a similar time, and only those busy machines that
+may free room early enough to matter.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradewind.model.units import HOUR, SECOND, Duration, Time
+from tradewind.model.vector import Vector, covers, plus
 from tradewind.policies.harvest.predictor import Predictor, Score, rounded
-from tradewind.policies.harvest.rooms import MASK, Group, Rooms, Taken, Vector, Watch, covers, has_room, plus, queue
+from tradewind.policies.harvest.rooms import MASK, Group, Rooms, Taken, Watch, has_room, queue
 from tradewind.policies.protocol import Kind, Machine, Place, Unit, View
 
 FEW = 16
-"""Up to so many machines with room are looked at one by one."""
+"""Maximum number of machines with room that are examined one by one."""
 
 FRESH = 10 * SECOND
-"""For how long machines count as being stable for as long as before."""
+"""How long the stability of machines counts as unchanged."""
 
 SURE = Score(1.0, 0.0)
 
@@ -35,12 +36,12 @@ class Settings:
     delay: bool = True
     """Whether tasks may wait for a better machine."""
     literal: bool = False
-    """Whether several may wait for the same room, as in the paper."""
+    """Whether several tasks may wait for the same slot, as in the paper."""
     gain: float = 0.0
-    """By what share waiting must pay off."""
+    """How much waiting must pay off, as a fraction."""
     max_wait: Duration = HOUR
     depth: int = 64
-    """How many tasks of each need are looked at in one event."""
+    """Maximum number of tasks of each need considered in one event."""
 
 
 class Choice(NamedTuple):
@@ -48,24 +49,24 @@ class Choice(NamedTuple):
 
     machine: Machine
     time: float
-    """Until it is expected to have ended."""
+    """Time until it is expected to finish."""
     score: Score
 
 
 @dataclass(slots=True)
 class Round:
-    """What is worked out once for all tasks of one event."""
+    """Results shared by all tasks of one event."""
 
     now: Time
     taken: dict[int, Vector] = field(default_factory=dict)
-    """What tasks that wait have booked."""
+    """Capacity booked by waiting tasks."""
     full: set[int] = field(default_factory=set)
     """Needs for which there is no room."""
 
 
 @dataclass(slots=True)
 class Ranking:
-    """How groups of machines rank for tasks of a length, while nothing changes and little time passes."""
+    """The ranking of machine groups for tasks of a length, valid while nothing changes and little time passes."""
 
     stamp: tuple[int, int]
     at: Time
@@ -76,7 +77,7 @@ class Ranking:
 
 
 class MatchMaker:
-    """Places tasks by what the predictor expects."""
+    """A placer that follows the predictor."""
 
     def __init__(self, predictor: Predictor, settings: Settings) -> None:
         self.predictor = predictor
@@ -92,10 +93,12 @@ class MatchMaker:
         return -unit.run.priority
 
     def place(self, view: View) -> Iterator[Place]:
-        """Start what should start now."""
+        """Start the tasks that should start now."""
         predictor = self.predictor
         for unit in view.freed():
-            predictor.cover(view.estimate(unit, unit.kinds[0]))
+            # The look-back must suit the longest task, or long tasks would look safe for lack of data.
+            if unit.kinds:
+                predictor.cover(view.estimate(unit, unit.kinds[0]))
         for change in view.changes():
             if not change.machine.kind.type.market.is_firm:
                 predictor.observe(change)
@@ -122,22 +125,25 @@ class MatchMaker:
                     continue
                 placed += 1
                 self._waits.pop(unit.id, None)
-                yield Place(unit, choice.machine, f"ends there before a shrink with {choice.score.probability:.0%}")
+                yield Place(unit, choice.machine, f"finishes there before a shrink with {choice.score.probability:.0%}")
                 rooms.note_work(view, choice.machine)
+            # Fewer than `depth` candidates means that the whole queue was considered.
             if not placed or seen < depth:
                 return
 
     def _queue(self, view: View, rooms: Rooms) -> list[Unit]:
-        """Ready tasks in the order in which they choose."""
+        """Return ready tasks in the order in which they choose."""
         found = queue(rooms.pool, self._settings.depth)
         if not self._settings.literal:
-            found.sort(key=lambda unit: (-unit.run.priority, unit.run.id, -view.estimate(unit, unit.kinds[0]), unit.id))
+            # Longest first within a run: long tasks need the most stable machines.
+            found.sort(key=lambda unit: (unit.rank, unit.run.id, -view.estimate(unit, unit.kinds[0]), unit.id))
         return found
 
     def _decide(self, view: View, rooms: Rooms, unit: Unit, round_: Round) -> Choice | None:
-        """The machine on which a task should start now, if it should."""
+        """Return the machine on which a task should start now, if it should."""
         best = self.best(view, rooms, unit, round_)
         if best is None:
+            # No room for this need: skip its other tasks in this round.
             round_.full.add(unit.need.index)
             return None
         settings = self._settings
@@ -147,6 +153,7 @@ class MatchMaker:
         if later is None:
             return best
         self._waits.setdefault(unit.id, view.now)
+        # Book the room on the busy machine, so that the next task does not wait for the same one.
         if not settings.literal:
             number = later.machine.id
             spoken = round_.taken.get(number)
@@ -155,7 +162,7 @@ class MatchMaker:
         return None
 
     def best(self, view: View, rooms: Rooms, unit: Unit, round_: Round) -> Choice | None:
-        """The best machine that has room now: soonest to end if tasks may wait, else surest."""
+        """Return the best machine with room: the earliest finish if tasks may wait, otherwise the most likely one."""
         demand, taken = unit.need.demand, round_.taken
         if len(rooms.open) <= FEW:
             return self._best_of_few(view, rooms, unit, taken)
@@ -163,6 +170,7 @@ class MatchMaker:
         for kind in unit.kinds:
             length = view.estimate(unit, kind)
             for value, score, group in self._ranked(rooms, kind, rounded(length), round_):
+                # Groups are sorted by value: no later group of this kind can be better.
                 if best is not None and value >= self._value(best.score, best.time):
                     break
                 machine = _roomiest(rooms, group, demand, taken)
@@ -175,6 +183,7 @@ class MatchMaker:
         best: Choice | None = None
         for machine in list(rooms.open.values()):
             if not has_room(machine, unit.need.demand, taken):
+                # Full machines are dropped lazily, when they are met.
                 if not any(machine.free):
                     del rooms.open[machine.id]
                 continue
@@ -191,13 +200,14 @@ class MatchMaker:
         return best
 
     def _later(self, view: View, rooms: Rooms, unit: Unit, round_: Round, limit: float) -> Choice | None:
-        """The machine worth waiting for, if there is one on which the task would end before a limit."""
+        """Return a machine worth waiting for, if the task would finish on it before a limit."""
         best: Choice | None = None
         now, demand = view.now, unit.need.demand
         lengths = {kind.index: view.estimate(unit, kind) for kind in unit.kinds}
         least = min(self._least(rooms, kind, rounded(lengths[kind.index]), round_) for kind in unit.kinds)
         for machine, wait in rooms.soon(now, limit - least):
             length = lengths.get(machine.kind.index)
+            # Even the best conceivable score would be too late after this wait.
             if length is None or wait >= limit - least or covers(machine.free, demand):
                 continue
             at = rooms.frees(machine, demand, round_.taken)
@@ -210,7 +220,7 @@ class MatchMaker:
         return best
 
     def _ranked(self, rooms: Rooms, kind: Kind, length: int, round_: Round) -> list[tuple[float, Score, Group]]:
-        """Groups of machines, the best for tasks of a length first."""
+        """Return groups of machines, best for tasks of a length first."""
         ranking = self._rankings.get(rooms.pool.index)
         stamp = (rooms.version, self.predictor.version)
         if ranking is None or ranking.stamp != stamp or round_.now - ranking.at > FRESH:
@@ -229,7 +239,7 @@ class MatchMaker:
         return found
 
     def _least(self, rooms: Rooms, kind: Kind, length: int, round_: Round) -> float:
-        """What the best machine of a kind, with or without room, would take."""
+        """Return the expected time on the best machine of a kind, with or without room."""
         ranked = self._ranked(rooms, kind, length, round_)
         return ranked[0][1].time if ranked else float("inf")
 
@@ -245,7 +255,7 @@ def _time(score: Score, length: Duration, kind: Kind) -> float:
 
 
 def _roomiest(rooms: Rooms, group: Group, demand: Vector, taken: Taken) -> Machine | None:
-    """The machine of a group with the most room, which bears most shrinks; full ones are noted as such."""
+    """Return the machine of a group with the most room, which absorbs most shrinks; mark full ones."""
     openings = rooms.open
     best: Machine | None = None
     most: Vector = ()

@@ -1,9 +1,9 @@
 """The oracle: starts a task only where it will not be preempted, because it knows the future (SlackSched, 4.1).
 
-A task starts on a machine if, as long as it runs, the machine never has less than what is in use then and now. The
-paper's waits for machines that do not shrink at all (`strict`: not below what they have now); ours lets shrinks happen
-that hurt nobody. Of several machines it
-takes the one with the least to spare, which leaves the stable ones to longer tasks. Only a simulation has a future.
+A task starts on a machine if, while it runs, the machine never has less capacity than is in use then and now. The
+paper's oracle waits for machines that do not shrink at all (`strict`: not below their current size); ours tolerates
+harmless shrinks. Among several machines it takes the one with the least to spare, which leaves the stable ones to
+longer tasks. Only a simulation has a known future.
 """
 
 from collections.abc import Iterator
@@ -20,22 +20,22 @@ FAR = 7
 
 
 class Future(Protocol):
-    """What will become of machines."""
+    """The future of machines."""
 
     def least_ahead(self, machine: int, begin: Time, length: Duration) -> int:
-        """The fewest cores that a machine will have for a while."""
+        """Return the fewest cores that a machine will have in a period."""
 
 
 @runtime_checkable
 class Clairvoyant(Protocol):
-    """Wants to know the future."""
+    """A policy that wants to know the future."""
 
     def foresee(self, future: Future | None) -> None:
-        """Here it is; None: nothing changes."""
+        """Receive the future; None: nothing changes."""
 
 
 class Oracle:
-    """Places tasks with full knowledge of what machines will have."""
+    """A placer with full knowledge of future capacity."""
 
     def __init__(self, *, is_strict: bool = False) -> None:
         self._is_strict = is_strict
@@ -44,7 +44,7 @@ class Oracle:
         self._watch = Watch()
 
     def foresee(self, future: Future | None) -> None:
-        """Learn what will become of machines."""
+        """Receive the future of machines."""
         self._future = future
         self._is_told = True
 
@@ -53,9 +53,9 @@ class Oracle:
         return -unit.run.priority
 
     def place(self, view: View) -> Iterator[Place]:
-        """Start what will not be preempted."""
+        """Start tasks that will not be preempted."""
         if not self._is_told:
-            raise TradewindError("the oracle knows the future of simulated machines only; use slacksched")
+            raise TradewindError("the oracle only works in a simulation; use slacksched")
         self._watch.follow(view)
         for pool in view.pools():
             if pool.waiting():
@@ -79,7 +79,7 @@ class Oracle:
                 yield Place(unit, machine, "it will not be preempted there")
 
     def _safest(self, view: View, unit: Unit, machines: list[Machine]) -> Machine | None:
-        """The machine with the least to spare on which a unit is safe."""
+        """Return the machine with the least to spare on which a unit is safe."""
         best: tuple[int, int, Machine] | None = None
         wanted = dict(unit.need.requirement.amounts).get(CPUS, 0)
         for machine in machines:

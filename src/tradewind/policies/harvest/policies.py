@@ -28,42 +28,42 @@ def _help(default: Any, text: str) -> Any:
 class Holding:
     """Which machines are held, and what happens on a shrink."""
 
-    machines: int = _help(64, "how many machines to hold, or to begin with")
+    machines: int = _help(64, "number of machines to hold, or to start with")
     scaling: str = _help(FIXED, "`fixed`, `utilisation` (60 to 80 % of the cores), or the name of another policy")
     acquire: bool = _help(default=False, text="whether the most recently changed machines are traded for others")
-    epoch: str = _help("1h", "how often machines are traded, and the use of cores is looked at")
-    replaced: float = _help(0.1, "share of the machines that is traded each epoch")
-    kill: Literal["newest", "oldest"] = _help("newest", "which attempts give way first on a machine that shrinks")
+    epoch: str = _help("1h", "how often machines are traded, and the use of cores is checked")
+    replaced: float = _help(0.1, "fraction of the machines that is traded each epoch")
+    kill: Literal["newest", "oldest"] = _help("newest", "which attempts are killed first on a machine that shrinks")
 
     def __post_init__(self) -> None:
         if self.machines < 1:
             raise ValueError("machines must be at least 1")
         if not 0 < self.replaced <= 1:
-            raise ValueError("replaced must be above 0 and at most 1")
+            raise ValueError("replaced must be greater than 0 and at most 1")
         if parse_duration(self.epoch) <= 0:
-            raise ValueError("epoch must be above zero")
+            raise ValueError("epoch must be greater than zero")
 
 
 @dataclass(frozen=True, slots=True)
 class Plain(Holding):
     """Plain placement."""
 
-    seed: int = _help(0, "of the random order of machines")
+    seed: int = _help(0, "seed for the random order of machines")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpointed(Plain):
     """Plain placement of tasks that save their progress."""
 
-    interval: str = _help("10m", "work between two checkpoints")
-    cost: str = _help("1m", "how long work rests for each")
+    interval: str = _help("10m", "run time between two checkpoints")
+    cost: str = _help("1m", "time that each checkpoint takes")
 
 
 @dataclass(frozen=True, slots=True)
 class Replicated(Plain):
     """Plain placement of several attempts of each task."""
 
-    replicas: int = _help(3, "how many attempts of a task run at once, each on another machine")
+    replicas: int = _help(3, "number of concurrent attempts of a task, each on another machine")
 
     def __post_init__(self) -> None:
         Plain.__post_init__(self)
@@ -73,7 +73,7 @@ class Replicated(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Foreseen(Holding):
-    """Placement by knowledge of the future."""
+    """Placement with knowledge of the future."""
 
     strict: bool = _help(default=False, text="whether it waits for machines that do not shrink at all, as in the paper")
 
@@ -83,29 +83,27 @@ class Predicted(Holding):
     """Placement by prediction."""
 
     form: Literal["first", "several", "shrink"] = _help(
-        "shrink", "which changes count: the `first` (equation 1), `several`, or `shrink`s (equation 3)"
+        "shrink", "changes that count: `first` (equation 1), `several`, or `shrink` (equation 3)"
     )
-    naive: bool = _help(default=False, text="whether machines still waiting for a change are left out, as in the paper")
-    window: str = _help("1d", "how long changes are remembered; at least three times as long as the longest task")
-    kills: Literal["learnt", "all"] = _help(
-        "learnt", "what a shrink ends: the share that it did before, or all (paper)"
-    )
+    naive: bool = _help(default=False, text="whether to ignore machines that have not changed yet, as in the paper")
+    window: str = _help("1d", "how long changes are remembered; at least three times the longest task")
+    kills: Literal["learnt", "all"] = _help("learnt", "tasks killed by a shrink: the observed fraction, or all (paper)")
 
 
 @dataclass(frozen=True, slots=True)
 class Patient(Predicted):
     """Placement by prediction, where tasks may wait."""
 
-    gain: float = _help(0.3, "by what share waiting must pay off")
-    max_wait: str = _help("1h", "how long a task waits at most while there is room for it")
-    literal: bool = _help(default=False, text="whether several tasks may wait for the same room, as in the paper")
+    gain: float = _help(0.3, "how much waiting must pay off, as a fraction")
+    max_wait: str = _help("1h", "maximum wait of a task while there is room for it")
+    literal: bool = _help(default=False, text="whether several tasks may wait for the same slot, as in the paper")
 
 
 @dataclass(frozen=True, slots=True)
 class Beating(Patient):
     """Placement on the machines that report."""
 
-    threshold: float = _help(0.7, "how likely a task must be to end on the machine that reports")
+    threshold: float = _help(0.7, "probability of finishing that a task needs on the machine that reports")
 
 
 def _policy(
@@ -118,7 +116,7 @@ def _policy(
 ) -> Policy:
     other = None
     if parameters.scaling not in (FIXED, BY_USE):
-        from tradewind.policies.registry import build  # noqa: PLC0415  # which loads this module
+        from tradewind.policies.registry import build  # noqa: PLC0415  # the registry loads this module
 
         other = build(parameters.scaling).scaler
     targets = Targets(
@@ -182,23 +180,29 @@ def _offer(name: str, summary: str, parameters: type[Any], build: Callable[[Any]
 
 SLACKSCHED = _offer(
     "slacksched",
-    "on shrinking machines: where a task is expected to end first, waiting if that pays",
+    "on shrinking machines: where a task is expected to finish first, waiting if that pays off",
     Patient,
     _slacksched,
 )
 NODELAY = _offer(
-    "slacksched-nodelay", "on shrinking machines: where a task is surest to end, without waiting", Predicted, _nodelay
+    "slacksched-nodelay",
+    "on shrinking machines: where a task is most likely to finish, without waiting",
+    Predicted,
+    _nodelay,
 )
 HEARTBEAT = _offer(
     "slacksched-heartbeat",
-    "on shrinking machines: each that reports gets what it will likely finish",
+    "on shrinking machines: each that reports gets a task it will probably finish",
     Beating,
     _heartbeat,
 )
-CAPACITY = _offer("capacity", "on shrinking machines: any that has room", Plain, partial(_plain, "capacity"))
-CHECKPOINT = _offer("checkpoint", "any machine that has room, and tasks save their progress", Checkpointed, _checkpoint)
+CAPACITY = _offer("capacity", "on shrinking machines: any machine with room", Plain, partial(_plain, "capacity"))
+CHECKPOINT = _offer("checkpoint", "any machine with room, and tasks save their progress", Checkpointed, _checkpoint)
 REPLICATE = _offer(
-    "replicate", "any machines that have room, several for each task: the first to end counts", Replicated, _replicate
+    "replicate",
+    "several concurrent attempts of each task on machines with room: the first to finish counts",
+    Replicated,
+    _replicate,
 )
 ORACLE = _offer(
     "oracle",

@@ -1,28 +1,29 @@
-"""Several attempts of each task at once, each on another machine: the first to end counts (SlackSched, appendix B.1).
+"""Run several concurrent attempts of each task on different machines: the first to finish counts (appendix B.1).
 
-A task takes part in the order of plain placement as often as attempts of it are wanted. An attempt that is lost is made
-up for when there is room. Tasks that save their progress run once: their attempts would write to the same place.
+A task takes part in plain placement as often as attempts of it are wanted. A lost attempt is replaced when there is
+room. Tasks that save their progress run as a single attempt, because all attempts would write to the same place.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from tradewind.model.vector import covers
 from tradewind.policies.harvest.capacity import DEPTH, AnyMachine
-from tradewind.policies.harvest.rooms import Rooms, covers, queue
+from tradewind.policies.harvest.rooms import Rooms, queue
 from tradewind.policies.protocol import Copy, Machine, Place, Placing, Pool, Unit, View
 
 
 class Replicas(AnyMachine):
-    """First fit over machines in random order, so many times for each task."""
+    """A placer by first fit over machines in random order, several times for each task."""
 
     def __init__(self, replicas: int, seed: int = 0) -> None:
         super().__init__(seed)
         self._replicas = replicas
         self._thin: dict[int, dict[int, Unit]] = {}
-        """By pool: units that run with fewer attempts than wanted, those longest so first."""
+        """By pool: units that run with fewer attempts than wanted, longest first."""
 
     def place(self, view: View) -> Iterator[Placing]:
-        """Start whatever there is room for."""
+        """Start every attempt that there is room for."""
         self._watch.follow(view)
         for unit in view.thinned():
             if unit.machine is not None:
@@ -52,7 +53,7 @@ class Replicas(AnyMachine):
                 return
 
     def _attempts(self, unit: Unit, openings: Sequence[Machine], full: set[int]) -> Iterator[Placing]:
-        """As many attempts of a unit as are missing and fit."""
+        """Yield as many attempts of a unit as are missing and fit."""
         running = _running(unit)
         while running < self._wanted(unit) and unit.need.index not in full:
             roomy = [m for m in openings if m.kind in unit.kinds and covers(m.free, unit.need.demand)]
@@ -64,7 +65,7 @@ class Replicas(AnyMachine):
             yield (Copy if running else Place)(unit, machine, "it has room")
             before, running = running, _running(unit)
             if running == before:
-                return  # it was not allowed
+                return  # the attempt was not admitted
 
     def _note(self, pool: Pool, unit: Unit) -> None:
         thin = self._thin.setdefault(pool.index, {})
@@ -74,7 +75,7 @@ class Replicas(AnyMachine):
             thin.pop(unit.id, None)
 
     def _runs_thin(self, pool: Pool) -> list[Unit]:
-        """Units that run with fewer attempts than wanted; those that no longer run are forgotten."""
+        """Return units that run with fewer attempts than wanted, dropping those that no longer run."""
         thin = self._thin.get(pool.index, {})
         some = list(islice(thin.values(), DEPTH))
         for unit in some:
@@ -87,5 +88,5 @@ class Replicas(AnyMachine):
 
 
 def _running(unit: Unit) -> int:
-    """How many attempts of a unit run."""
+    """Return the number of running attempts of a unit."""
     return 0 if unit.machine is None else 1 + len(unit.copies)

@@ -1,4 +1,4 @@
-"""A sorted multiset of whole numbers in blocks: adding and removing move no more than one block."""
+"""A sorted multiset of integers in blocks: adding and removing move at most one block."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class Sorted:
         return chain.from_iterable(self._blocks)
 
     def add(self, number: int) -> None:
-        """Put a number in."""
+        """Add a number."""
         self._count += 1
         if not self._blocks:
             self._blocks.append([number])
@@ -40,7 +40,7 @@ class Sorted:
             self._firsts.insert(place + 1, block[_BLOCK])
 
     def remove(self, number: int) -> None:
-        """Take a number out, which must be there."""
+        """Remove a number, which must be present."""
         place = max(0, bisect_left(self._firsts, number) - 1)
         while number > self._blocks[place][-1]:
             place += 1

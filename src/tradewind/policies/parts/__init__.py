@@ -1,1 +1,1 @@
-"""Small parts that policies are composed of."""
+"""Small parts from which policies are composed."""

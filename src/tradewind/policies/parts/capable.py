@@ -1,7 +1,7 @@
-"""Seeing to it that no work starves: whatever waits needs at least one machine that can run it.
+"""Prevent starvation: every waiting unit needs at least one machine that can run it.
 
-The budget papers assume that every machine can run every task. Where tasks ask for capabilities or amounts that only
-some types offer, a profile made of others would leave them waiting for ever.
+The budget papers assume that every machine can run every task. If tasks require capabilities or amounts that only some
+types offer, a profile of other types would leave them waiting forever.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ def with_capable(
     limits: Sequence[int],
     budget: Money,
 ) -> list[int]:
-    """A target raised so that each group of types has a machine, at the cost of others where money is short."""
+    """Raise a target so that each group of types has a machine, at the expense of others if the budget is short."""
     numbers = list(target)
     kept: set[int] = set()
-    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):  # the choosy first
+    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):  # groups with few options first
         if any(numbers[kind] for kind in group):
             kept |= {kind for kind in group if numbers[kind]} if len(group) == 1 else set()
             continue

@@ -1,4 +1,4 @@
-"""The machine type on which a unit runs fastest, among those that can be had."""
+"""Find the machine type on which a unit runs fastest, among those available."""
 
 from collections.abc import Container
 
@@ -7,7 +7,7 @@ from tradewind.policies.protocol import Kind, Pool, Unit, View
 
 
 def fastest(view: View, pool: Pool, unit: Unit, kinds: Container[int]) -> Kind | None:
-    """The kind, of the numbers given, on which a unit is thought to run shortest; the cheapest of equals."""
+    """Return the kind, among the given numbers, with the shortest estimate for a unit; the cheapest of equals."""
     best: Kind | None = None
     shortest: Duration = 0
     for kind in unit.kinds:
@@ -23,6 +23,6 @@ def fastest(view: View, pool: Pool, unit: Unit, kinds: Container[int]) -> Kind |
 
 
 def payable(view: View, pool: Pool) -> frozenset[int]:
-    """Numbers of the kinds of which the tenant's whole budget would pay for one machine."""
+    """Return the numbers of the kinds of which the tenant's whole budget could pay for one machine."""
     budget = pool.tenant.budget
     return frozenset(kind.index for kind in view.kinds if budget is None or view.worth(pool, kind) <= budget)

@@ -1,17 +1,18 @@
-"""Plans, and the placer that follows them: a unit starts on its planned machine once both are ready.
+"""Plans, and the placer that follows them: a unit starts on its planned machine when both are ready.
 
-This is how work is placed under PLF and SCF (sections 3.1 and 3.2 of the PFA paper): what is not in the plan waits for
-the next one, and so does what was planned on a machine that has gone. The paper does not say what happens when a unit
-is late and the one planned behind it on the same machine is ready: we start the latter, for otherwise one late unit
-would leave the machine idle. The times of a plan are not kept: they were estimates, and only the order binds.
+This is how PLF and SCF place units (sections 3.1 and 3.2 of the PFA paper). Units outside the plan wait for the next
+one, as do units planned on a machine that is gone. The paper does not say what happens if a unit is late while the next
+one on the same machine is ready. We start the latter; otherwise one late unit would leave the machine idle. The times
+of a plan are not kept: they were estimates, and only the order binds.
 
-A plan is numbers only, so that it can be saved and loaded. An event costs O(log n) in the units planned on a machine.
+A plan contains only numbers, so that it can be saved and loaded. An event costs O(log n) in the units planned on a
+machine.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
-from tradewind.policies.protocol import Place, Unit, View
+from tradewind.policies.protocol import Machine, Place, Pool, Unit, View
 
 
 class Plan:
@@ -33,11 +34,11 @@ class Plan:
         self.changed = True
 
     def save(self) -> list[list[int]]:
-        """Numbers of units and their machines, earliest first."""
+        """Return the numbers of units and their machines, earliest first."""
         return [[unit, machine] for unit, (_, machine) in self._where.items()]
 
     def take_in(self, unit: Unit) -> int | None:
-        """Note that a unit is ready; the number of the machine it is planned on, if any."""
+        """Record that a unit is ready, and return the number of its planned machine, if any."""
         planned = self._where.get(unit.id)
         if planned is None:
             return None
@@ -46,7 +47,7 @@ class Plan:
         return machine
 
     def take_in_all(self, view: View) -> list[int]:
-        """Note all planned units that are ready; the machines they are planned on."""
+        """Record all planned units that are ready, and return their planned machines."""
         self.changed = False
         self._ready = {}
         for number in self._where:
@@ -56,22 +57,22 @@ class Plan:
         return list(self._ready)
 
     def ready_on(self, machine: int) -> list[tuple[int, int]]:
-        """A heap of places and numbers of ready units planned on a machine; some may have started or ended since."""
+        """Return a heap of positions and numbers of ready units on a machine; some may have started or ended since."""
         return self._ready.get(machine, [])
 
 
 class ByPlan:
-    """Starts each unit where the plan has it, as soon as it is ready and the machine has room."""
+    """A placer that starts each unit on its planned machine when both are ready."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def rank(self, unit: Unit) -> int:
-        """Higher priorities first, though only the plan counts."""
+        """Rank higher priorities first, though only the plan counts."""
         return -unit.run.priority
 
     def place(self, view: View) -> Iterator[Place]:
-        """Start what the plan allows on the machines that something has changed for."""
+        """Start planned units on the machines that something has changed for."""
         plan = self._plan
         if plan.changed:
             machines = plan.take_in_all(view)
@@ -83,16 +84,30 @@ class ByPlan:
             if ready:
                 yield from _fill(view, number, ready)
 
+    def step_back(self) -> None:
+        """Let another placer take over; the plan still determines which machines are rented."""
+
+    def insist(self, view: View) -> Iterator[Place]:  # noqa: ARG002  # whatever there is
+        """Yield nothing: the plan is remade each interval, whatever another placer does."""
+        return iter(())
+
+    def binds(self, pool: Pool) -> bool:  # noqa: ARG002  # the same for every tenant
+        """No plan is that important."""
+        return False
+
+    def placed(self, view: View, unit: Unit, machine: Machine) -> None:
+        """Do nothing: the next plan starts from the facts."""
+
 
 def _fill(view: View, number: int, ready: list[tuple[int, int]]) -> Iterator[Place]:
-    """Start ready units on one machine, earliest in the plan first, until the next one has no room."""
+    """Start ready units on one machine in the order of the plan, until the next one has no room."""
     machine = view.machine(number)
     if machine is None:
-        return  # what was planned on it waits for the next plan
+        return  # its units wait for the next plan
     while ready:
         unit = view.unit(ready[0][1])
         if unit is not None and unit.is_ready:
             if not machine.has_room_for(unit):
                 return
-            yield Place(unit, machine, "it comes next in the plan of this machine")
+            yield Place(unit, machine, "next in the plan of this machine")
         heappop(ready)

@@ -16,6 +16,7 @@ from tradewind.server.context import Context, answer, met, new_tenant
 from tradewind.server.describing import CHANGING, READING
 from tradewind.server.paging import Cursor, Limit, cursor, numbers_of, page
 from tradewind.server.problems import Problem, not_found
+from tradewind.server.routes.agents import revoke
 
 router = APIRouter(tags=["access"])
 
@@ -93,6 +94,9 @@ async def delete_tenant(request: Request, tenant: schemas.Name) -> Response:
         if tenant == "default":
             raise Problem(409, "the tenant 'default' stays")
         await context.ask(context.access.drop_tenant, tenant)
+        rows = [row for row in await context.ask(context.agent_tokens.every) if row.owner == tenant]
+        for row in rows:
+            await revoke(context, row)
         del context.tenants[tenant]
         context.tokens.forget()
     return Response(status_code=204)

@@ -21,6 +21,8 @@ from tradewind.server.stream import HEARTBEAT, told
 
 router = APIRouter(prefix="/runs/{run}/tasks/{task}/attempts/{attempt}", tags=["files"])
 
+_DIGITS = 19
+"""Digits beyond which a number is no place in a file."""
 _CHUNK = 1 << 18
 _LOOK = 0.3
 """Seconds between two looks at a log that grows."""
@@ -64,7 +66,7 @@ async def get_log(
     if not File(name, 0, None).is_stream:
         raise not_found(f"log {name!r}")
     if follow:
-        start = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
+        start = _place(last_event_id)
         return StreamingResponse(_following(context, caller, row, run, name, start), media_type="text/event-stream")
     file = await context.ask(context.artefacts.file, row.folder, name)
     if file is None:
@@ -103,6 +105,15 @@ async def get_artefact(
     if file is None:
         raise not_found(f"file {path!r}")
     return await _sent(context, row.folder, file, range, "application/octet-stream")
+
+
+def _place(id: str | None) -> int:
+    """The byte of a log behind an event."""
+    if not id:
+        return 0
+    if not (id.isascii() and id.isdecimal() and len(id) < _DIGITS):
+        raise Problem(422, "this is not the id of an event", type="/problems/request")
+    return int(id)
 
 
 async def _attempt(request: Request, run: str, task: int, attempt: str) -> tuple[Context, Caller, AttemptRow]:

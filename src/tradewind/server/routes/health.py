@@ -27,7 +27,7 @@ async def ready(request: Request) -> Response:
         return answer({"status": "stopping"}, 503)
     if not context.service.is_running:
         return answer({"status": "starting"}, 503)
-    if context.service.trouble:
+    if context.service.trouble or context.store.trouble:
         return answer({"status": "store unavailable"}, 503)
     return answer({"status": "ready"})
 

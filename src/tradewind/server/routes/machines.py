@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from tradewind.core.transitions import MachineState
 from tradewind.live.facts import Drain, Remove
+from tradewind.live.standing import machine_row
 from tradewind.live.store.rows import MachineRow
 from tradewind.policies.registry import describe, names, offer
 from tradewind.server import estate, schemas, shapes
@@ -18,7 +19,7 @@ from tradewind.server.problems import Problem, not_found
 
 router = APIRouter(tags=["machines"])
 
-Status = Literal["held", "booting", "idle", "busy", "draining", "released", "lost", "all"]
+Status = Literal["held", "booting", "idle", "busy", "draining", "spare", "released", "lost", "all"]
 
 
 @router.get("/machines", response_model=schemas.Page[estate.Machine], responses=READING)
@@ -64,23 +65,14 @@ def _held(
     for machine in context.service.state.machines.values():
         now = MachineState(machine.state)
         if (
-            tenant in (None, machine.pool.tenant.name)
+            tenant in (None, "" if machine.is_spare else machine.pool.tenant.name)
             and kind in (None, machine.kind.type.name)
             and (before is None or machine.id < before)
             and (status == "held" or now.name.lower() == status)
         ):
-            found.append(
-                MachineRow(
-                    machine.id,
-                    machine.kind.type.name,
-                    machine.pool.tenant.name,
-                    machine.state,
-                    machine.acquired,
-                    machine.expected,
-                    machine.paid_until,
-                )
-            )
-    return sorted(found, reverse=True)[:limit]
+            found.append(machine)
+    newest = sorted(found, key=lambda machine: machine.id, reverse=True)
+    return [machine_row(machine, None, "") for machine in newest[:limit]]
 
 
 @router.get("/machines/{machine}", response_model=estate.Machine, responses=READING)
@@ -120,7 +112,7 @@ async def _machine(context: Context, caller: Caller, number: int) -> MachineRow:
 
 @router.get("/setups", response_model=schemas.Page[estate.Setup], responses=READING)
 async def list_setups(request: Request) -> Response:
-    """The machine types that may be rented."""
+    """The machine types that may be rented, and those of machines that have joined."""
     context, _ = met(request)
     return answer({"items": [shapes.setup(kind) for kind in context.service.state.kinds], "next": None})
 

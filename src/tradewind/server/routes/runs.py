@@ -1,9 +1,11 @@
 """Runs: list, look at, steer, forget."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from tradewind.core.transitions import UnitState
 from tradewind.live.documents import decode
@@ -12,6 +14,7 @@ from tradewind.live.notes import keeps_going_note
 from tradewind.live.results import results_of
 from tradewind.live.store.pages import Head
 from tradewind.live.store.rows import UnitRow
+from tradewind.model.places import base_name, texts_in
 from tradewind.model.program import Program
 from tradewind.model.units import SECOND, Duration, parse_duration
 from tradewind.server import schemas, shapes
@@ -155,7 +158,47 @@ async def get_results(request: Request, run: Run) -> Response:
     context, caller = met(request)
     head = await context.run(caller, run)
     results = await context.ask(_results, context, head) if head.status == "done" else None
-    return answer({"run": head.id, "results": results})
+    files = await context.ask(_files, context, head, results) if results else {}
+    return answer(
+        {"run": head.id, "results": results, "files": {place: base_name(path) for place, path in files.items()}}
+    )
+
+
+@router.get(
+    "/{run}/outputs/{place:path}",
+    response_class=Response,
+    responses=READING | {200: {"description": "The file.", "content": {"application/octet-stream": {}}}},
+)
+async def get_output(request: Request, run: Run, place: str) -> Response:
+    """A file among the outputs of a program that is done, such as `report` or `parts/0`."""
+    context, caller = met(request)
+    head = await context.run(caller, run)
+    results = await context.ask(_results, context, head) if head.status == "done" else None
+    path = (await context.ask(_files, context, head, results)).get(place)
+    if path is None:
+        raise not_found(f"file among the outputs at {place!r}")
+    return FileResponse(path, media_type="application/octet-stream", filename=base_name(path))
+
+
+def _files(context: Context, head: Head, results: dict[str, Any] | None) -> dict[str, str]:
+    """The files among outputs that runs of the same tenant have left, by place: no others are given away."""
+    found: dict[str, str] = {}
+    for place, text in texts_in(results or {}):
+        if text.startswith("/"):
+            with suppress(OSError, ValueError, RuntimeError):
+                path = Path(text).resolve(strict=True)
+                if path.is_file() and _is_of_tenant(context, head, path):
+                    found[place] = str(path)
+    return found
+
+
+def _is_of_tenant(context: Context, head: Head, path: Path) -> bool:
+    """Whether a file lies in the folder of a run, or of an earlier one of its tenant, as the cache gives them."""
+    if not path.is_relative_to(context.artefacts.root):
+        return False
+    run = path.relative_to(context.artefacts.root).parts[0]
+    other = head if run == head.id else context.pages.head(run)
+    return other is not None and other.tenant == head.tenant
 
 
 def _results(context: Context, head: Head) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """Submission: work of any format comes in, is checked whole, and answered once it is durable."""
 
 import asyncio
+from base64 import b64decode
 from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated, Any
@@ -10,14 +11,16 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from tradewind.formats.feasible import check_feasible
+from tradewind.formats.feasible import check_feasible, check_runnable
 from tradewind.formats.load import load_text
+from tradewind.formats.present import check_present
 from tradewind.live.facts import Submit
 from tradewind.live.jobs import Document, Job
 from tradewind.live.service import Key, Taken
+from tradewind.live.uploads import keep
 from tradewind.model.errors import TradewindError
-from tradewind.model.parameters import bind
-from tradewind.model.program import Program
+from tradewind.model.parameters import ParameterError, bind
+from tradewind.model.program import Kind, Program
 from tradewind.model.workflow import Workflow
 from tradewind.server import schemas
 from tradewind.server.auth import ANYBODY, Caller, Role
@@ -88,6 +91,7 @@ async def submit(
             cache=cache,
             parameters=dict(_split(text) for text in parameter or ()),
             files={},
+            uploads={},
         )
     whose = _tenant(context, caller, given.tenant)
     key = None
@@ -151,7 +155,8 @@ def _is_envelope(request: Request) -> bool:
 
 def _envelope(body: bytes) -> schemas.Submission:
     try:
-        return schemas.Submission.model_validate(orjson.loads(body))
+        orjson.loads(body)  # stricter about text
+        return schemas.Submission.model_validate_json(body)  # does not round numbers of more than 64 bits
     except orjson.JSONDecodeError as error:
         raise Problem(422, f"the body is not JSON: {error}", type="/problems/request") from None
     except ValidationError as error:
@@ -176,26 +181,45 @@ def _checked(context: Context, given: schemas.Submission, body: bytes, tenant: s
     if given.workflow:
         raw = given.workflow.encode() if isinstance(given.workflow, str) else orjson.dumps(given.workflow)
     called = given.file or given.name or "workflow"
-    found = load_text(raw, called, files={each: text.encode() for each, text in given.files.items()})
+    files = {each: text.encode() for each, text in given.files.items()}
+    found = load_text(raw, called, files=files, largest=context.settings.server.largest_submission)
     document = found.content
     if not isinstance(document, Workflow | Program):
         raise Problem(422, f"the document holds {found.kind}, not a workflow", type="/problems/document")
     document = _changed(document, given)
     if isinstance(document, Workflow) and given.parameters:
         raise Problem(422, "this workflow takes no parameters", type="/problems/parameters")
-    machines = context.service.settings.machines
+    state = context.service.state
+    machines = [kind.configured for kind in state.kinds if kind.serves(tenant)]
     try:
-        check_feasible(document, machines, file=found.file, line_of=found.line_of, only_certain=True)
+        check_runnable(document, file=found.file, line_of=found.line_of)
+        if not state.accepts_unknown:
+            check_feasible(document, machines, file=found.file, line_of=found.line_of, only_certain=True)
     except TradewindError as error:
         raise Problem(422, str(error), type="/problems/impossible") from None
     if isinstance(document, Workflow):
         return Submit(document, {}, tenant, given.keep_going, given.cache)
     try:
-        parameters = dict(bind(document, given.parameters))
+        parameters = dict(bind(document, given.parameters | _uploaded(context, document, given, tenant)))
+        check_present(document, parameters, file=found.file, locate=found.locate)
         Job("check", document, parameters, context.artefacts.root).begin()
     except (TradewindError, ValueError) as error:
         raise Problem(422, str(error), type="/problems/parameters") from None
     return Submit(document, parameters, tenant, given.keep_going, given.cache)
+
+
+def _uploaded(context: Context, program: Program, given: schemas.Submission, tenant: str) -> dict[str, str]:
+    """The paths of the files that came along, by parameter."""
+    paths: dict[str, str] = {}
+    for name, upload in given.uploads.items():
+        if name not in program.parameters or program.parameters[name].kind is not Kind.FILE:
+            raise ParameterError(f"uploads: {program.name} has no parameter {name!r} of type file")
+        try:
+            data = b64decode(upload.data, validate=True)
+        except ValueError as error:
+            raise ParameterError(f"uploads: {name}: {error}") from None
+        paths[name] = keep(context.artefacts.root.parent, tenant, upload.name, data)
+    return paths
 
 
 def _changed(document: Document, given: schemas.Submission) -> Document:

@@ -1,4 +1,4 @@
-"""Workflows made to order: families of published structure and plain shapes, any size, the same for the same seed.
+"""Workflow generators: published families and plain shapes of any size, the same for the same seed.
 
 The published families follow Bharathi et al., `Characterization of scientific workflows` (2008), and Juve et al.,
 `Characterizing and profiling scientific workflows` (2013). Each module says where it differs.
@@ -37,8 +37,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 
 
 def generate(family: str, tasks: int, rng: random.Random) -> Workflow:
-    """A workflow of the family with so many tasks, or as near as its structure permits."""
+    """Return a workflow of a family with a number of tasks, or as close as its structure permits."""
     if family not in FAMILIES:
         hint = did_you_mean(family.lower(), FAMILIES) or f"use one of {', '.join(FAMILIES)}"
-        raise ValueError(f"no family of workflows is named {quoted(family)}; {hint}")
+        raise ValueError(f"no workflow family is named {quoted(family)}; {hint}")
     return FAMILIES[family](tasks, rng)

@@ -1,4 +1,4 @@
-"""Chain: tasks one after the other, the case without parallelism."""
+"""Chain: tasks one after the other, without parallelism."""
 
 import random
 
@@ -10,7 +10,7 @@ SIZE = Uniform(1_000_000, 100_000_000)
 
 
 def chain(tasks: int, rng: random.Random) -> Workflow:
-    """A chain of exactly so many tasks (at least 1)."""
+    """Return a chain with exactly this many tasks (at least 1)."""
     draft = Draft("chain", tasks, smallest=1)
     last = File("start.dat", round(SIZE.draw(rng)))
     for number in range(1, tasks + 1):

@@ -1,10 +1,10 @@
 """CyberShake: how strongly the ground will shake at a site.
 
-ExtractSGT cuts strain tensors out of a huge model; many SeismogramSynthesis tasks read each cut; the peaks of every
-seismogram are computed; seismograms and peaks are zipped. Structure and figures: Bharathi et al. 2008 and Juve et al.
-2013; deviations and limits are those of the well-known published instances of 30 to 1,000 tasks. In these the number
-of cuts (2, 4 or 8) does not follow from the size; beyond them it grows so that a cut has no more readers than in the
-largest.
+ExtractSGT extracts strain tensors from a huge model; many SeismogramSynthesis tasks read each extract; the peaks of
+every seismogram are computed; seismograms and peaks are zipped. Structure and figures: Bharathi et al. 2008 and Juve et
+al. 2013; deviations and limits are those of the well-known published instances of 30 to 1,000 tasks. In these the
+number of extracts (2, 4 or 8) does not follow from the size; beyond them it grows so that an extract has no more
+readers than in the largest.
 """
 
 import random
@@ -28,11 +28,11 @@ ZIPPED_PEAK = Uniform(15, 31)
 
 FEWEST_READERS = 5
 MOST_READERS = 125
-"""Syntheses per cut, on average, in the published instances."""
+"""Mean number of syntheses per extract in the published instances."""
 
 
 def cybershake(tasks: int, rng: random.Random) -> Workflow:
-    """A CyberShake workflow of about so many tasks (at least 5), one less where the numbers do not work out."""
+    """Return a CyberShake workflow of about this many tasks (at least 5), one less if the numbers do not work out."""
     draft = Draft("cybershake", tasks, smallest=5)
     cuts = _cuts(tasks, rng)
     syntheses = (tasks - cuts - 2) // 2
@@ -47,7 +47,7 @@ def cybershake(tasks: int, rng: random.Random) -> Workflow:
     ]
     seismograms = []
     for number in range(1, syntheses + 1):
-        cut = extracted[number - 1] if number <= cuts else rng.choice(extracted)  # no cut without a reader
+        cut = extracted[number - 1] if number <= cuts else rng.choice(extracted)  # every extract has a reader
         variation = File(f"variation_{number:05d}.txt", round(VARIATION_SIZE.draw(rng)))
         seismogram = File(f"seismogram_{number:05d}.grm", SEISMOGRAM_SIZE)
         seismograms.append(draft.add("SeismogramSynthesis", SYNTHESIS.draw(rng), (cut, variation), seismogram))
@@ -71,7 +71,7 @@ def cybershake(tasks: int, rng: random.Random) -> Workflow:
 
 
 def _cuts(tasks: int, rng: random.Random) -> int:
-    """An even number from two to eight, or what keeps readers per cut within the published range."""
+    """Return an even number from two to eight, or what keeps readers per extract within the published range."""
     most = max(1, tasks // (2 * FEWEST_READERS + 1))
     fewest = tasks // (2 * MOST_READERS)
     cuts = min(max(rng.choice((2, 4, 6, 8)), fewest), most)

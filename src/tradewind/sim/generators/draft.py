@@ -1,6 +1,6 @@
-"""A workflow in the making, and the distributions its figures are drawn from.
+"""A workflow under construction, and the distributions of its run times and sizes.
 
-Edges follow files: a task waits for the writers of what it reads, so files and edges can never disagree.
+Edges follow files: a task waits for the writers of its inputs, so files and edges are always consistent.
 """
 
 import random
@@ -14,7 +14,7 @@ from tradewind.model.workflow import File, Task, Workflow
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """A normal distribution cut off at both ends; mean and deviation are those before the cut."""
+    """A truncated normal distribution; mean and deviation are those before truncation."""
 
     mean: float
     deviation: float
@@ -22,7 +22,7 @@ class Normal:
     high: float
 
     def draw(self, rng: random.Random) -> float:
-        """One value between `low` and `high`."""
+        """Draw a value between `low` and `high`."""
         while True:
             value = rng.gauss(self.mean, self.deviation)
             if self.low <= value <= self.high:
@@ -31,13 +31,13 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """All values between two are equally likely."""
+    """A uniform distribution."""
 
     low: float
     high: float
 
     def draw(self, rng: random.Random) -> float:
-        """One value between `low` and `high`."""
+        """Draw a value between `low` and `high`."""
         return rng.uniform(self.low, self.high)
 
 
@@ -45,7 +45,7 @@ Distribution: TypeAlias = Normal | Uniform
 
 
 class Draft:
-    """Collects tasks, each after those it waits for."""
+    """A collector of tasks, each after those it waits for."""
 
     def __init__(self, family: str, tasks: int, *, smallest: int) -> None:
         if tasks < smallest:
@@ -57,7 +57,7 @@ class Draft:
         self._numbers: dict[str, int] = {}
 
     def add(self, name: str, runtime: float, inputs: Sequence[File], *outputs: File) -> File:
-        """Add a task that runs so many seconds, and give back the first file it writes."""
+        """Add a task with a run time in seconds, and return the first file it writes."""
         index = len(self._tasks)
         number = self._numbers[name] = self._numbers.get(name, 0) + 1
         writers = self._writers
@@ -70,5 +70,5 @@ class Draft:
         return outputs[0]
 
     def finish(self) -> Workflow:
-        """The workflow of all tasks added."""
+        """Return the workflow of all tasks added."""
         return Workflow(self.name, tuple(self._tasks), tuple(self._parents))

@@ -4,8 +4,8 @@ The reads of each lane are split into chunks; each chunk is filtered, converted 
 lane and then over all lanes, indexed and piled up. Structure and figures: Bharathi et al. 2008 and Juve et al. 2013;
 rates are those of the well-known published instances of 24 to 1,000 tasks. There, as here, run times follow sizes: a
 chunk's share of its lane for the conversions, the reference genome for mapping, which is nearly all of the work. That
-size was drawn once per workflow, so run times of two workflows may differ fourfold. Instances with more than seven
-lanes were not published; here lanes grow with the size.
+size was drawn once per workflow, so run times of two workflows may differ fourfold. No instances with more than seven
+lanes were published; here the number of lanes grows with the size.
 """
 
 import random
@@ -43,7 +43,7 @@ MOST_LANES = 7
 
 
 def epigenomics(tasks: int, rng: random.Random) -> Workflow:
-    """An Epigenomics workflow of about so many tasks (at least 8): at most two more or fewer."""
+    """Return an Epigenomics workflow of about this many tasks (at least 8): at most two more or fewer."""
     draft = Draft("epigenomics", tasks, smallest=8)
     lanes = _lanes(tasks, rng)
     chunks = round((tasks - 3 - (2 * lanes if lanes > 1 else 1)) / 4)
@@ -65,13 +65,13 @@ def epigenomics(tasks: int, rng: random.Random) -> Workflow:
 
 
 def _lanes(tasks: int, rng: random.Random) -> int:
-    """Up to seven, as many as have enough chunks; in larger workflows one for every 35 chunks."""
+    """Return up to seven lanes, as many as have enough chunks; in larger workflows one for every 35 chunks."""
     most = min(MOST_LANES, (tasks - 3) // (4 * FEWEST_CHUNKS + 2))
     return max(1, rng.randint(1, max(1, most)), tasks // (4 * MOST_CHUNKS + 2))
 
 
 def _add_lane(draft: Draft, lane: int, chunks: int, reference: File, rng: random.Random) -> File:
-    """Split, convert and map one lane; gives back its merged map."""
+    """Add the tasks that split, convert and map one lane, and return its merged map."""
     reads = File(f"lane_{lane:04d}.sfq", round(LANE_SIZE.draw(rng)))
     parts = [
         File(f"chunk_{lane:04d}_{chunk:05d}.sfq", round(reads.size / chunks * CHUNK_SHARE.draw(rng)))

@@ -1,4 +1,4 @@
-"""Fork-join: one task splits the work, many do a part each, one joins the parts."""
+"""Fork-join: one task splits the work, many process a part each, one joins the parts."""
 
 import random
 
@@ -11,7 +11,7 @@ SIZE = Uniform(1_000_000, 100_000_000)
 
 
 def forkjoin(tasks: int, rng: random.Random) -> Workflow:
-    """A fork-join workflow of exactly so many tasks (at least 3)."""
+    """Return a fork-join workflow with exactly this many tasks (at least 3)."""
     draft = Draft("forkjoin", tasks, smallest=3)
     start = File("start.dat", round(SIZE.draw(rng)))
     parts = [File(f"part_{number:05d}.dat", round(SIZE.draw(rng))) for number in range(1, tasks - 1)]

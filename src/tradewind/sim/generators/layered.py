@@ -1,4 +1,4 @@
-"""Layered: a random graph in layers, each task fed by one to three tasks of the layer before."""
+"""Layered: a random graph in layers, each task fed by one to three tasks of the previous layer."""
 
 import math
 import random
@@ -12,7 +12,7 @@ MOST_PARENTS = 3
 
 
 def layered(tasks: int, rng: random.Random) -> Workflow:
-    """A layered workflow of exactly so many tasks (at least 1), about as many layers as a layer has tasks."""
+    """Return a layered workflow with exactly this many tasks (at least 1), about as many layers as tasks per layer."""
     draft = Draft("layered", tasks, smallest=1)
     widest = 2 * math.isqrt(tasks)
     start = File("start.dat", round(SIZE.draw(rng)))

@@ -3,8 +3,8 @@
 Template banks are matched against stretches of data (Inspiral), coincidences of several detectors are kept (Thinca),
 and both steps are done once more with the triggers that survived (TrigBank, Inspiral, Thinca). Structure and figures:
 Bharathi et al. 2008 and Juve et al. 2013; deviations and limits are those of the well-known published instances of 30
-to 1,000 tasks. As there, larger workflows fall into groups of very different size, one Thinca of each stage per group;
-a few neighbouring groups share some of their first matches, the others stand alone.
+to 1,000 tasks. As there, larger workflows consist of groups of very different size, with one Thinca of each stage per
+group; a few neighbouring groups share some of their first matches, the others are independent.
 """
 
 import math
@@ -29,23 +29,23 @@ COINCIDENCES_SIZE = Uniform(17_000, 50_400)
 TRIGGERS_SIZE = Uniform(6_420, 19_130)
 
 GROUP_SIZES = (5, 35)
-"""Means of the numbers of matches per group, in the published instances."""
+"""Mean numbers of matches per group in the published instances."""
 SHARED = 0.16
-"""At most this share of first matches is read by a second group."""
+"""Maximum fraction of first matches that a second group reads."""
 LINKED = 0.4
-"""Share of first matches that lie in groups linked with another."""
+"""Fraction of first matches in groups that are linked with another."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
     own: list[int]
-    """For each group, how many template banks it has."""
+    """For each group, its number of template banks."""
     shared: int
-    """How many first matches a second group reads too."""
+    """Number of first matches that a second group reads, too."""
 
 
 def ligo(tasks: int, rng: random.Random) -> Workflow:
-    """A LIGO Inspiral workflow of about so many tasks (at least 6): at most two more or fewer."""
+    """Return a LIGO Inspiral workflow of about this many tasks (at least 6): at most two more or fewer."""
     draft = Draft("ligo", tasks, smallest=6)
     shape = _shape(tasks, rng)
     frames: list[list[File]] = []
@@ -96,7 +96,7 @@ def _coincide(draft: Draft, matches: list[File], output: str, rng: random.Random
 
 
 def _shape(tasks: int, rng: random.Random) -> _Shape:
-    """Split so many tasks into groups: two per template bank, two per match that a group reads, two per group."""
+    """Split tasks into groups: two per template bank, two per match that a group reads, two per group."""
     groups = _groups(tasks, rng)
     if groups == 1:
         return _Shape([tasks // 4], shared=0)
@@ -118,7 +118,7 @@ def _groups(tasks: int, rng: random.Random) -> int:
 
 
 def _links(shape: _Shape, rng: random.Random) -> list[tuple[int, int, int]]:
-    """Which matches are shared: group, the neighbour that reads it too, and its place in the group."""
+    """Return the shared matches: group, the neighbour that also reads it, and its position in the group."""
     if not shape.shared:
         return []
     enough = max(LINKED * sum(shape.own), shape.shared)

@@ -1,10 +1,10 @@
 """Montage: a mosaic of the sky from overlapping images.
 
 Each image is projected, each overlapping pair compared, the differences are fitted into one model of the background,
-each image is corrected by it, and the corrected images are added, shrunk and made a picture. Structure and figures:
-Bharathi et al. 2008 and Juve et al. 2013; means, deviations and limits are those of the well-known published instances
-of 25 to 1,000 tasks. There, pairs are drawn among all images; here they lie near each other on a grid, as in the sky,
-with the same number of pairs per image (about four). An image and its area file are counted as one file.
+each image is corrected by it, and the corrected images are added, shrunk and converted to a picture. Structure and
+figures: Bharathi et al. 2008 and Juve et al. 2013; means, deviations and limits are those of the well-known published
+instances of 25 to 1,000 tasks. There, pairs are drawn among all images; here they are close to each other on a grid, as
+in the sky, with the same number of pairs per image (about four). An image and its area file count as one file.
 """
 
 import math
@@ -32,10 +32,10 @@ PICTURE_SIZE_PER_ROW = Uniform(91_600, 255_000)
 
 
 def montage(tasks: int, rng: random.Random) -> Workflow:
-    """A Montage workflow of exactly so many tasks (at least 11)."""
+    """Return a Montage workflow with exactly this many tasks (at least 11)."""
     draft = Draft("montage", tasks, smallest=11)
     images = _images(tasks)
-    rows = math.sqrt(images)  # what depends on the edge of the mosaic
+    rows = math.sqrt(images)  # the length of the mosaic's edge
 
     projected = [
         draft.add(
@@ -90,7 +90,7 @@ def montage(tasks: int, rng: random.Random) -> Workflow:
 
 
 def _images(tasks: int) -> int:
-    """About four pairs per image; in small mosaics as few images as have that many pairs."""
+    """Return about one image per four pairs; in small mosaics as few images as have that many pairs."""
     images = max(2, round((tasks - 6) / 6))
     while math.comb(images, 2) < tasks - 2 * images - 6:
         images += 1
@@ -98,7 +98,7 @@ def _images(tasks: int) -> int:
 
 
 def _overlaps(images: int, count: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Distinct pairs of images that lie at most two steps apart on a square grid (more if there are too few such)."""
+    """Return distinct pairs of images at most two steps apart on a square grid (more if there are too few such)."""
     columns = math.isqrt(images - 1) + 1
     reach = 2
     while len(near := _pairs_within(reach, images, columns)) < count:

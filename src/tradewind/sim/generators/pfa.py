@@ -1,4 +1,4 @@
-"""The workloads of the budget paper (Performance-Feedback Autoscaler, section 4.3 and Table 2), made without its data.
+"""The workloads of the budget paper (Performance-Feedback Autoscaler, section 4.3 and Table 2), without its data.
 
 Montage, LIGO and SIPHT in equal parts; both workloads share their workflows and differ in the second run time of each
 task. The paper gives neither the distribution of sizes nor the rule for that second run time; we fitted a shifted,
@@ -35,7 +35,7 @@ PRIORITIES = 10
 
 
 def pfa_workload(workload: int, seed: int = 1, workflows: int = 200) -> list[Workflow]:
-    """Workload 1 or 2 of the paper; seeds 1, 2 and 3 are our three repetitions, and any other makes a new one."""
+    """Return workload 1 or 2 of the paper; seeds 1, 2 and 3 are our three repetitions, other seeds give new ones."""
     if workload not in (1, 2):
         raise ValueError(f"the paper has workloads 1 and 2, not {workload}")
     shapes = random.Random(f"pfa {seed}")  # the same for both workloads
@@ -51,7 +51,7 @@ def pfa_workload(workload: int, seed: int = 1, workflows: int = 200) -> list[Wor
 
 
 def single_ended(workflow: Workflow) -> Workflow:
-    """The same workflow with an empty first and last task where it has several."""
+    """Return the workflow with an empty first and last task if it has several."""
     tasks = list(workflow.tasks)
     parents = list(workflow.parents)
     if sum(not row for row in parents) > 1:
@@ -65,7 +65,7 @@ def single_ended(workflow: Workflow) -> Workflow:
 
 
 def _drawn(seed: int, workflows: int, rng: random.Random) -> list[tuple[Family, int]]:
-    """Families in equal parts, each with sizes spread over the whole distribution, in random order."""
+    """Return families in equal parts, each with sizes spread over the whole distribution, in random order."""
     counts = [workflows // len(MIX)] * len(MIX)
     for extra in range(workflows % len(MIX)):
         counts[(seed + extra) % len(MIX)] += 1  # another family in each repetition
@@ -86,7 +86,7 @@ def _size(quantile: float) -> int:
 def _scaled(
     task: Task, workload: int, rng: random.Random, known: dict[tuple[Duration, Duration], Mapping[str, Duration]]
 ) -> Task:
-    """The task with a run time for either machine type in whole seconds; tasks with equal run times share them."""
+    """Return the task with run times on both machine types in whole seconds; tasks with equal run times share them."""
     original = max(1, round((task.runtime or 0) / SECOND / SCALE))
     if workload == 1:
         pair = [original, rng.randint(original, math.ceil(1.5 * original))]

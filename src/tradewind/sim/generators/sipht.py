@@ -3,7 +3,7 @@
 One group per genome: many Patser tasks scan for binding sites and are concatenated; four searches feed the prediction
 (SRNA), whose candidates five Blast and parse tasks compare with what is known; SRNA_annotate joins everything.
 Structure and figures: Bharathi et al. 2008 and Juve et al. 2013; deviations and limits are those of the well-known
-published instances of 30 to 1,000 tasks. Larger workflows are several groups side by side that share nothing. Files
+published instances of 30 to 1,000 tasks. Larger workflows consist of several independent groups. Files
 with the same writer and readers are counted as one.
 """
 
@@ -53,11 +53,11 @@ ORFS = File("flanking_orfs.txt", 1_419_426)
 FIXED = 12
 """Tasks of a group besides Patser."""
 GROUP = 30.25
-"""Mean size of a group: as many groups are made as come nearest to it."""
+"""Mean size of a group, which determines the number of groups."""
 
 
 def sipht(tasks: int, rng: random.Random) -> Workflow:
-    """A SIPHT workflow of exactly so many tasks (at least 13)."""
+    """Return a SIPHT workflow with exactly this many tasks (at least 13)."""
     draft = Draft("sipht", tasks, smallest=FIXED + 1)
     groups = max(1, round(tasks / GROUP))
     for number, scans in enumerate(_scans(tasks - groups * FIXED, groups, rng), start=1):
@@ -66,7 +66,7 @@ def sipht(tasks: int, rng: random.Random) -> Workflow:
 
 
 def _scans(total: int, groups: int, rng: random.Random) -> list[int]:
-    """Patser tasks per group: about equal, a few moved at random from one group to another."""
+    """Return the Patser tasks per group: about equal, with a few moved at random between groups."""
     share, rest = divmod(total, groups)
     scans = [share + (group < rest) for group in range(groups)]
     for group in range(groups):

@@ -1,1 +1,1 @@
-"""Capacity that changes: free cores of servers over time, made up or read from files, and who gets them."""
+"""Changing capacity: free cores of servers over time, synthetic or read from files, and who gets them."""

@@ -1,13 +1,13 @@
-"""The clusters C1 to C8 of the SlackSched paper, made from what it publishes (sections 2.1 and 4.2.1).
+"""The clusters C1 to C8 of the SlackSched paper, generated from its published figures (sections 2.1 and 4.2.1).
 
-Nothing is fitted: the shares of intervals within a minute, ten minutes and an hour, the 95th percentile and the mean
-are the distribution that servers draw from. Up to an hour the rate of change is constant between two of these; beyond,
-it falls as one over time, as Fig. 13 says: to last for as long as a task with 70 %, a machine must have been stable for
-2.6 times as long, whatever the task's length.
+Nothing is fitted: the fractions of intervals within a minute, ten minutes and an hour, the 95th percentile and the mean
+define the distribution that servers draw from. Up to an hour the rate of change is constant between two of these;
+beyond, it falls as one over time, following Fig. 13: to stay stable for the length of a task with 70 %, a machine must
+have been stable for 2.6 times as long, for tasks of any length.
 
-The paper gives ranges, so that only their ends are known: shares within an hour and mean intervals of C1, C6, C7 and
-C8, the 95th percentiles of C1 and C6, the shares of C2 and, taken to be of C2, too, Fig. 13. What lies between is
-interpolated, and marked as such in the comparison. The split below an hour is that of C2 for all clusters.
+The paper gives ranges, so only their ends are known: fractions within an hour and mean intervals of C1, C6, C7 and C8,
+the 95th percentiles of C1 and C6, the fractions of C2 and Fig. 13, which we assume to be of C2, too. Values in between
+are interpolated, and marked as such in the comparison. The split below an hour is that of C2 for all clusters.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from tradewind.sim.traces.servers import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper says of a cluster; what it does not say is interpolated between its neighbours."""
+    """The paper's figures of a cluster; missing ones are interpolated between its neighbours."""
 
     within_hour: float
     gap: float
@@ -45,17 +45,17 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
     }
 )
 SIZES = (5, 13)
-"""Mean cores of a change, over all clusters."""
+"""Mean number of cores of a change, over all clusters."""
 CORES = (15, 17, 20)
-"""Mean cores of harvest machines of a minimum of 2, 4 and 8."""
+"""Mean cores of harvest machines with a minimum of 2, 4 and 8."""
 TOP = (36, 38, 39)
-"""What the best tenth has at least."""
+"""Minimum of the best tenth."""
 BOTTOM = (3, 3, 2)
-"""What the worst tenth has beyond the minimum at most."""
+"""Maximum of the worst tenth, beyond the minimum size."""
 STABILITY = 2.6
-"""For how many times a task's length a machine must have been stable, to stay so with 70 %."""
+"""How many times a task's length a machine must have been stable, to stay stable with 70 %."""
 PER_HOUR = (1, 10)
-"""Changes in an hour: what half of the machines do not exceed; "tens" is what the worst tenth can see."""
+"""Changes per hour: the median over machines; "tens" is what the worst tenth can see."""
 
 
 def _cluster(name: str, known: Published) -> Cluster:
@@ -71,7 +71,7 @@ def _cluster(name: str, known: Published) -> Cluster:
 
 
 def _with_mean(cluster: Cluster, mean: float) -> Cluster:
-    """The cluster with the tail that gives a mean interval, found by halving."""
+    """Return the cluster with the tail that gives a mean interval, found by bisection."""
     low, high = 0.1, 10.0
     for _ in range(50):
         middle = (low + high) / 2

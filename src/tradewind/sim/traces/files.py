@@ -1,6 +1,6 @@
-"""Traces in files: our own CSV, and the readers of public spot, machine and power traces (see `docs/files.md`).
+"""Read and write trace files: our own CSV, and public spot, machine and power traces (see `docs/files.md`).
 
-All times begin at zero. Files that end in `.gz` are compressed.
+All times start at zero. Files that end in `.gz` are compressed.
 """
 
 import csv
@@ -27,8 +27,12 @@ class TraceError(TradewindError):
     """A trace that cannot be read, with the place and the reason."""
 
 
+_SHOWN = 20
+"""Limit on the columns, and the characters of each, shown in an error."""
+
+
 def write_steps(path: Path, servers: Sequence[Steps]) -> None:
-    """Write free cores as CSV: `server,t_s,free_cores`, a row for each change."""
+    """Write free cores as CSV: `server,t_s,free_cores`, one row per change."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(HEADING)
@@ -41,7 +45,7 @@ def write_steps(path: Path, servers: Sequence[Steps]) -> None:
 
 
 def read_steps(path: Path, cluster: str | None = None) -> list[Steps]:
-    """Read free cores: `server,t_s,free_cores`, where a column `cluster` may choose among several; order of time."""
+    """Read free cores ordered by time: `server,t_s,free_cores`; a column `cluster` may select among several."""
     points: dict[str, list[tuple[Time, int]]] = {}
     for line, row in _rows(path, HEADING):
         if cluster is not None and row.get("cluster") != cluster:
@@ -54,12 +58,12 @@ def read_steps(path: Path, cluster: str | None = None) -> list[Steps]:
             raise TraceError(f"{path}:{line}: server {row['server']} goes back in time")
         server.append((seconds(at), free))
     if not points:
-        raise TraceError(f"{path}: holds no servers" + (f" of cluster {cluster!r}" if cluster else ""))
+        raise TraceError(f"{path}: contains no servers" + (f" of cluster {cluster!r}" if cluster else ""))
     return [steps_from(each) for each in points.values()]
 
 
 def read_spot(path: Path, names: Iterable[str] = ()) -> dict[str, Steps]:
-    """Spot traces, one JSON object a line with `rle` and `gap_seconds`: how many machines could be had, by name."""
+    """Read spot traces, one JSON object per line with `rle` and `gap_seconds`: available machines, by name."""
     wanted = frozenset(names)
     found = {}
     with _open(path) as file:
@@ -78,9 +82,24 @@ def read_spot(path: Path, names: Iterable[str] = ()) -> dict[str, Steps]:
                     points.append((at, int(value)))
                     at += tick * ticks
             except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-                raise TraceError(f"{path}:{line}: {error!r} is not of a spot trace") from None
+                raise TraceError(f"{path}:{line}: {error!r} does not belong to a spot trace") from None
             found[name] = steps_from(points)
     return found
+
+
+def read_ticks(path: Path) -> Steps:
+    """Read a published spot trace: `data` contains the number of machines available at each tick."""
+    with _open(path) as file:
+        text = file.read()
+    try:
+        record = orjson.loads(text)
+        tick = seconds(record["metadata"]["gap_seconds"])
+        points = [(at * tick, int(value)) for at, value in enumerate(record["data"])]
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise TraceError(f"{path}: {error!r} does not belong to a spot trace; see docs/files.md") from None
+    if not points or tick <= 0 or min(value for _, value in points) < 0:
+        raise TraceError(f"{path}: a spot trace needs ticks of some length and numbers of machines; see docs/files.md")
+    return steps_from(points)
 
 
 def read_arrivals(
@@ -94,10 +113,10 @@ def read_arrivals(
     placement: str = "best-fit",
     seed: int = 0,
 ) -> list[Steps]:
-    """Free cores on servers that take in the machines of an arrival trace, as the data's description says.
+    """Return free cores on servers that host the machines of an arrival trace, following the data's description.
 
-    Batches spread over their five minutes, lifetimes lie evenly within their bins, cores are multiplied by three (at
-    most 32), four cores are kept free where possible, and the window is played twice before it is recorded.
+    Batches are spread over their five minutes, lifetimes are uniform within their bins, cores are multiplied by three
+    (at most 32), four cores are kept free if possible, and the window is played twice before it is recorded.
     """
     rng = random.Random(f"{seed}/arrivals")
     lengths = {row["dur_bin"]: (float(row["min_s"]), float(row["max_s"])) for _, row in _rows(bins, ("dur_bin",))}
@@ -131,7 +150,7 @@ def _record(points: list[list[tuple[Time, int]]], server: int, at: Time, free: i
 def _machines(
     path: Path, lengths: dict[str, tuple[float, float]], share: float, at_least: Duration, rng: random.Random
 ) -> Iterator[tuple[Time, Duration, int]]:
-    """Start, lifetime and cores of each machine kept, in order of time."""
+    """Yield start, lifetime and cores of each selected machine, in order of time."""
     found = []
     batch, begin, is_kept = "", 0.0, True
     for line, row in _rows(path, ("t_s", "batch", "cores", "dur_bin", "still_running", "count")):
@@ -162,14 +181,14 @@ def _place(free: Sequence[int], wanted: int, placement: str, rng: random.Random,
 
 
 def read_power(path: Path, column: str, tick: Duration = HOUR) -> Steps:
-    """A column of a power series, in thousandths of its most; empty cells are skipped over."""
+    """Read a column of a power series, in thousandths of its maximum; empty cells are skipped."""
     values: list[tuple[Time, float]] = []
     for number, (line, row) in enumerate(_rows(path, (column,))):
         if row[column].strip():
             values.append((number * tick, max(0.0, _number(path, line, column, row))))
     most = max((value for _, value in values), default=0.0)
     if most <= 0:
-        raise TraceError(f"{path}: column {column!r} holds no power")
+        raise TraceError(f"{path}: column {column!r} contains no power")
     return steps_from((at, round(WHOLE * value / most)) for at, value in values)
 
 
@@ -187,10 +206,11 @@ def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, st
         reader = csv.DictReader(file)
         missing = [name for name in needed if name not in (reader.fieldnames or ())]
         if missing:
-            raise TraceError(f"{path}:1: there is no column {missing[0]!r}; its columns are {reader.fieldnames}")
+            columns = ", ".join(each[:_SHOWN] for each in (reader.fieldnames or ())[:_SHOWN])
+            raise TraceError(f"{path}:1: there is no column {missing[0]!r}; its columns are {columns}")
         for line, row in enumerate(reader, start=2):
             if None in row or None in row.values():
-                raise TraceError(f"{path}:{line}: the row has another number of cells than the heading")
+                raise TraceError(f"{path}:{line}: the row has a different number of cells than the header")
             yield line, row
 
 

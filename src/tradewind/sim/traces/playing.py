@@ -1,8 +1,9 @@
-"""Traces that machines are played from for real: when each is taken back or changes in size.
+"""Traces that drive machines, real or simulated: when each is reclaimed or resized.
 
-Free cores on servers (`server,t_s,free_cores`) make harvest and spot machines; how many machines could be had makes
-spot machines, as `t_s,machines` (or `nodes`), as `t_s,event,node` with the events add and remove, or as the lines of
-public spot traces, of which `FILE#NAME` chooses one. The newest machine is taken back first.
+Free cores on servers (`server,t_s,free_cores`) drive harvest and spot machines. The number of available machines drives
+spot machines, given as `t_s,machines` (or `nodes`), as `t_s,event,node` with the events add and remove, as lines of
+public spot traces, of which `FILE#NAME` selects one, or as the JSON in which these are published. The newest machine is
+reclaimed first.
 """
 
 import csv
@@ -13,7 +14,7 @@ from pathlib import Path
 from tradewind.model.errors import TradewindError
 from tradewind.model.machine import MachineType, Market
 from tradewind.model.units import Time, seconds
-from tradewind.sim.traces.files import HEADING, TraceError, read_spot, read_steps
+from tradewind.sim.traces.files import HEADING, TraceError, read_spot, read_steps, read_ticks
 from tradewind.sim.traces.provider import Provider, cores_of
 from tradewind.sim.traces.steps import Steps, steps_from
 
@@ -22,21 +23,24 @@ _EVENTS = {"add": 1, "remove": -1}
 
 
 def leases_of(types: Sequence[MachineType], seed: int = 0) -> dict[str, Provider]:
-    """Where the machines of each type that names a trace come from; the same seed puts them on the same servers."""
-    return {type.name: Provider(_servers(type), "random", f"{seed}/{type.name}") for type in types if type.trace}
+    """Return the providers of machine types with a trace; the same seed puts machines on the same servers."""
+    return {type.name: Provider(servers_of(type), "random", f"{seed}/{type.name}") for type in types if type.trace}
 
 
-def _servers(type: MachineType) -> list[Steps]:
+def servers_of(type: MachineType) -> list[Steps]:
+    """Return the servers that the trace of a type describes, in the time of the trace."""
     file, _, name = type.trace.partition("#")
     path = Path(file)
     if ".jsonl" in path.suffixes:
         return [_in_cores(_chosen(path, name), type)]
+    if ".json" in path.suffixes:
+        return [_in_cores(read_ticks(path), type)]
     columns = _columns(path)
     if set(HEADING) <= set(columns):
         return read_steps(path, name or None)
     if type.market is Market.HARVEST:
         wanted = ", ".join(HEADING)
-        raise TraceError(f"{path}: says nothing of the size of machines, as harvest needs; give the columns {wanted}")
+        raise TraceError(f"{path}: has no machine sizes, which harvest machines need; give the columns {wanted}")
     count = next((column for column in _COUNTS if column in columns), None)
     if "t_s" in columns and count is not None:
         return [_in_cores(steps_from(_points(path, count)), type)]
@@ -46,14 +50,14 @@ def _servers(type: MachineType) -> list[Steps]:
 
 
 def _in_cores(machines: Steps, type: MachineType) -> Steps:
-    """A number of machines as free cores of one server that all of them are on."""
+    """Convert a number of machines to free cores of one server that hosts all of them."""
     return Steps(machines.times, [count * cores_of(type.amounts) for count in machines.values])
 
 
 def _chosen(path: Path, name: str) -> Steps:
     found = read_spot(path, [name] if name else ())
     if not found:
-        raise TraceError(f"{path}: holds no trace named {name!r}" if name else f"{path}: holds no traces")
+        raise TraceError(f"{path}: contains no trace named {name!r}" if name else f"{path}: contains no traces")
     return next(iter(found.values()))
 
 

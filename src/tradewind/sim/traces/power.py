@@ -1,8 +1,8 @@
-"""Capacity that follows power (SlackSched, section 4.5): when less is to be had, harvest machines give way first.
+"""Capacity that follows power (SlackSched, section 4.5): if power is short, harvest machines shrink first.
 
-The cluster runs fully at the most power of the series. What is lacking is taken from the free cores of servers, one
-server after the other in a fixed order, down to the minimum of the harvest machine there; beyond that regular machines
-are taken to be moved away. When there is more power, it is given back in the opposite order.
+The cluster runs fully at the maximum power of the series. Missing power is taken from the free cores of servers, one
+server after the other in a fixed order, down to the minimum of the harvest machine there; beyond that, regular machines
+are assumed to be moved away. When power returns, cores are given back in the opposite order.
 """
 
 import random
@@ -15,11 +15,11 @@ from tradewind.sim.traces.steps import Steps, steps_from
 
 TICK = 15 * MINUTE
 WHOLE = 1_000
-"""Power is counted in thousandths of the most there is."""
+"""Power is counted in thousandths of its maximum."""
 
 
 def powered(servers: Sequence[Steps], power: Steps, cores: int, seed: int | str) -> list[Steps]:
-    """What is free on servers that run on a power series, in thousandths of the most."""
+    """Return the free cores of servers that run on a power series, in thousandths of its maximum."""
     order = list(range(len(servers)))
     random.Random(f"{seed}/power").shuffle(order)
     end = max(steps.times[-1] for steps in servers)
@@ -43,7 +43,7 @@ def _less(steps: Steps, dark: Steps, least: int) -> Steps:
 
 
 def wind(length: Duration, seed: int | str, mean: float = 0.8, drift: Duration = 240 * MINUTE) -> Steps:
-    """A made-up windy spell, in thousandths of the most: every quarter of an hour, drifting around a mean."""
+    """Generate a windy period, in thousandths of the maximum: every quarter of an hour, drifting around a mean."""
     rng = random.Random(f"{seed}/wind")
     alike = exp(-TICK / drift)
     level = 0.0

@@ -1,11 +1,11 @@
-"""Made-up servers: regular machines come and go on each, and what they leave is free (SlackSched, section 2.1).
+"""Synthetic servers: regular machines come and go on each, and the rest is free (SlackSched, section 2.1).
 
 The times between two changes of a server follow its cluster's distribution exactly, but not independently: a server has
-quiet and busy spells. A spell's mood is a normal deviate that slowly becomes another from change to change; it and
-chance together say which quantile of the distribution comes next. At each change a regular machine is started or ends,
-whichever brings the server nearer to its own usual load; it takes what is free where its size is more than that.
-Harvest machines get what is left. The provider keeps 2, 4 or 8 cores of a server, the minimum of a harvest machine
-there, from regular machines as long as they find room elsewhere: evictions are rare.
+quiet and busy periods. The mood of a server is a normal deviate that drifts slowly from change to change; together with
+chance it determines the next quantile of the distribution. At each change a regular machine starts or ends, whichever
+brings the server closer to its usual load; it is cut to the free cores if it is larger. Harvest machines get the rest.
+The provider keeps 2, 4 or 8 cores of a server, the minimum of a harvest machine there, free of regular machines while
+these find room elsewhere: evictions are rare.
 """
 
 import random
@@ -23,66 +23,66 @@ SIZES = (1, 2, 4, 8, 16, 32)
 MINIMA = (2, 4, 8)
 """Minimum sizes of harvest machines."""
 WEIGHTS = (3, 8, 17, 30, 30, 12)
-"""How often each size is asked for: so that a change is of 9 cores, the middle of what is published (5 to 13)."""
+"""How often each size is requested, so that the mean change is 9 cores, the middle of the published range (5 to 13)."""
 HOUR_IN_MINUTES = 60
 LONGEST = 31 * 24 * 60
-"""Minutes: the length of the published traces, a month each."""
+"""Minutes: the length of the published traces, one month each."""
 BEFORE = 500
-"""For how many intervals a server has been at work when its trace begins."""
+"""Number of intervals that a server has been running when its trace begins."""
 _SILVER = 0.41421356237309515
-"""Multiples of this, without their whole parts, lie evenly in any number."""
+"""The fractional parts of its multiples are evenly distributed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How the servers of a cluster behave."""
+    """The behaviour of the servers of a cluster."""
 
     name: str
     lasting: tuple[tuple[float, float], ...]
-    """Of the time between two changes: minutes and the share that lasts longer, from (0, 1) on. In between, what has
-    lasted so far is equally likely to end at any moment; beyond an hour, the less likely the longer it has lasted."""
+    """Points of the time between two changes: minutes, and the fraction that lasts longer, from (0, 1) on. In between,
+    the rate of change is constant; beyond an hour, it falls with the time elapsed."""
     tail: float
-    """How fast the share falls beyond the last of these: by this power of time."""
+    """How fast the fraction falls beyond the last point: by this power of time."""
     cores: int = 64
     """Of each server."""
     free: tuple[tuple[float, float], ...] = ((0.0, 1.0), (0.5, 6.0), (0.8, 16.0), (0.95, 38.0), (1.0, 48.0))
-    """Quantiles of how many cores are usually free on a server beyond what is kept for a harvest machine."""
+    """Quantiles of the usual number of free cores on a server, beyond those kept for a harvest machine."""
     rush: float = 0.02
-    """Share of regular machines that take even what is kept for a harvest machine."""
+    """Fraction of regular machines that take even the cores kept for a harvest machine."""
     mood: float = 0.7
-    """How much of what comes next is the mood of a server, the rest being chance."""
+    """How much the mood of a server determines what comes next, the rest being chance."""
     memory: float = 0.95
-    """How alike the moods at two changes in sequence are."""
+    """Correlation of the moods at two consecutive changes."""
     pull: float = 10.0
-    """How many cores away from its usual load a server may well be."""
+    """How many cores a server may deviate from its usual load."""
 
     @property
     def mean(self) -> float:
-        """Mean minutes between two changes."""
+        """Return the mean time between two changes, in minutes."""
         return sum(piece.area for piece in _pieces(self))
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A stretch of time on which the share of intervals that last longer falls steadily, or as a power of time."""
+    """A period in which the fraction of intervals that last longer falls steadily, or as a power of time."""
 
     begin: float
     end: float
     share: float
-    """At the beginning."""
+    """At the start."""
     rate: float
-    """Of ending, or the power."""
+    """The rate, or the power."""
     is_power: bool
 
     def time(self, risk: float) -> float:
-        """When the share has fallen by so much, in its logarithm."""
+        """Return when the logarithm of the fraction has fallen by an amount."""
         if self.is_power:
             return min(self.end, self.begin * exp(risk / self.rate))
         return self.begin + risk / self.rate
 
     @property
     def area(self) -> float:
-        """What the stretch adds to the mean."""
+        """Return the contribution of the period to the mean."""
         if not self.is_power:
             return self.share * (1 - exp(-self.rate * (self.end - self.begin))) / self.rate
         beyond = 1 - self.rate
@@ -102,21 +102,21 @@ def _pieces(cluster: Cluster) -> list[_Piece]:
 
 
 class _Intervals:
-    """Times between two changes, by how likely one lasts longer than they."""
+    """Times between two changes, by the fraction of intervals that last longer."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._pieces = _pieces(cluster)
         self._risks = [-log(piece.share) for piece in self._pieces]
 
     def __call__(self, share: float) -> float:
-        """The minutes that a share of the intervals outlasts."""
+        """Return the minutes that a fraction of the intervals exceeds."""
         risk = -log(share)
         place = bisect_right(self._risks, risk) - 1
         return self._pieces[place].time(risk - self._risks[place])
 
 
 class _Quantiles:
-    """A distribution given by some of its quantiles; values in between lie evenly."""
+    """A distribution given by some of its quantiles, with linear interpolation."""
 
     def __init__(self, knots: Sequence[tuple[float, float]]) -> None:
         self._shares = [share for share, _ in knots]
@@ -130,14 +130,14 @@ class _Quantiles:
 
 
 def minimum_of(server: int) -> int:
-    """The minimum size of a harvest machine for which a server keeps room."""
+    """Return the minimum size of a harvest machine for which a server keeps room."""
     return MINIMA[server % len(MINIMA)]
 
 
 def make_servers(cluster: Cluster, count: int, length: Duration, seed: int | str) -> list[Steps]:
-    """Free cores of so many servers from time 0 on; a server does not depend on how many there are.
+    """Return the free cores of servers from time 0 on; a server does not depend on how many there are.
 
-    Their usual loads are spread evenly, so that a few dozen resemble the whole cluster.
+    Their usual loads are spread evenly, so that a few dozen servers resemble the whole cluster.
     """
     intervals = _Intervals(cluster)
     free_of = _Quantiles(cluster.free)
@@ -190,7 +190,7 @@ def _size(share: float) -> int:
 
 
 def _filled(cores: int, usual: float, rng: random.Random) -> tuple[int, list[int]]:
-    """Regular machines of a server at its usual load, and what they leave free."""
+    """Return regular machines of a server at its usual load, and the free cores."""
     free = cores
     machines = []
     while free > usual:

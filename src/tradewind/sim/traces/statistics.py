@@ -1,4 +1,4 @@
-"""Figures of changing capacity, as the SlackSched paper gives them for its clusters (section 2.1)."""
+"""Statistics of changing capacity, as the SlackSched paper gives them for its clusters (section 2.1)."""
 
 import itertools
 from bisect import bisect_left, bisect_right
@@ -13,34 +13,34 @@ from tradewind.sim.traces.steps import Steps
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is known of the changes on some servers."""
+    """Statistics of the changes on some servers."""
 
     servers: int
     changes: int
     size: float
-    """Mean of how many cores a change adds or takes."""
+    """Mean number of cores that a change adds or removes."""
     gap: float
     """Mean time between two changes of a server, in minutes."""
     gap_p95: float
     """Hours."""
     within: tuple[float, float, float]
-    """Shares of changes within an hour, ten minutes and a minute of the one before."""
+    """Fractions of changes within an hour, ten minutes and a minute of the previous one."""
     per_hour: tuple[float, float]
-    """Changes in an hour of a server: what half of all hours do not exceed, and what the worst tenth does."""
+    """Changes per hour of a server: the median, and the 90th percentile."""
     cores: tuple[float, ...]
     """Mean cores of harvest machines, by minimum size."""
     top: tuple[float, ...]
-    """Cores that the best tenth of hours of harvest machines reach, by minimum size."""
+    """Cores that the best tenth of hours of harvest machines reaches, by minimum size."""
     bottom: tuple[float, ...]
     """Cores above the minimum that the worst tenth stays below, by minimum size."""
     evictions: tuple[float, ...]
-    """For each day of a harvest machine, by minimum size."""
+    """Evictions per day of a harvest machine, by minimum size."""
     stability: float
-    """For how many times the length of a task a machine must have been stable, for it to stay so with 70 %."""
+    """How many times the length of a task a machine must have been stable, to stay stable with 70 %."""
 
 
 def figures(servers: Sequence[Steps], begin: Time, end: Time) -> Figures:
-    """Measure servers over a stretch of time."""
+    """Measure servers over a period."""
     sizes: list[int] = []
     counts: list[int] = []
     for steps in servers:
@@ -72,7 +72,7 @@ def figures(servers: Sequence[Steps], begin: Time, end: Time) -> Figures:
 
 
 def _harvest(servers: Sequence[Steps], minimum: int, begin: Time, end: Time) -> tuple[float, float, float, float]:
-    """Mean, best and worst tenth of the hourly means of machines of a minimum size, and their evictions a day."""
+    """Return mean, best and worst tenth of the hourly means of machines of a minimum size, and evictions per day."""
     means: list[float] = []
     held = evictions = 0
     for steps in servers:
@@ -95,14 +95,15 @@ def _harvest(servers: Sequence[Steps], minimum: int, begin: Time, end: Time) -> 
 
 
 def _between(steps: Steps, begin: Time, end: Time) -> tuple[int, int]:
-    """The places of the changes within a stretch of time."""
+    """Return the positions of the changes within a period."""
     return max(1, bisect_left(steps.times, begin)), bisect_left(steps.times, end)
 
 
 def intervals(servers: Sequence[Steps], begin: Time, end: Time) -> list[Duration]:
-    """Times between two changes of a server, the first within a stretch of time, in order of length.
+    """Return times between two changes of a server, the first within a period, in order of length.
 
-    The second may come later, if the trace goes on: else long intervals would be missed more often than short ones.
+    The second may come later, if the trace goes on; otherwise long intervals would be missed more often than short
+    ones.
     """
     found: list[Duration] = []
     for steps in servers:
@@ -112,7 +113,7 @@ def intervals(servers: Sequence[Steps], begin: Time, end: Time) -> list[Duration
 
 
 def stable_for(gaps: Sequence[Duration], length: Duration, confidence: float) -> Duration | None:
-    """How long a machine must have been stable at least, to stay so for a length with a confidence (Fig. 13)."""
+    """Return how long a machine must have been stable, to stay stable for a length with a confidence (Fig. 13)."""
     count = len(gaps)
     for elapsed in gaps:
         alive = count - bisect_right(gaps, elapsed)
@@ -122,7 +123,7 @@ def stable_for(gaps: Sequence[Duration], length: Duration, confidence: float) ->
 
 
 def _stability(gaps: Sequence[Duration], confidence: float = 0.7) -> float:
-    """How many times its length that is, for tasks of 10 to 60 minutes: the slope of the line through all of them."""
+    """Return that time relative to the length, for tasks of 10 to 60 minutes: the slope of a line through them."""
     found = [(time, stable_for(gaps, time, confidence)) for time in (each * MINUTE for each in (10, 20, 30, 45, 60))]
     known = [(time, elapsed) for time, elapsed in found if elapsed is not None]
     return sum(time * elapsed for time, elapsed in known) / sum(time**2 for time, _ in known) if known else float("nan")

@@ -1,4 +1,4 @@
-"""Whole numbers that change in steps over time, such as the free cores of a server."""
+"""Integers that change in steps over time, such as the free cores of a server."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from tradewind.model.units import Duration, Time
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A step function: from each time on it has the value at the same place; the first holds before, too."""
+    """A step function: each value holds from its time on; the first holds before, too."""
 
     times: Sequence[Time]
     values: Sequence[int]
@@ -19,22 +19,22 @@ class Steps:
             raise ValueError("steps need a value for each time, and at least one")
 
     def at(self, time: Time) -> int:
-        """The value at a time."""
+        """Return the value at a time."""
         return self.values[max(0, bisect_right(self.times, time) - 1)]
 
     def next_change(self, after: Time) -> Time | None:
-        """When the value changes next, if ever."""
+        """Return when the value changes next, if ever."""
         place = max(1, bisect_right(self.times, after))  # the first value holds before its time, too
         return self.times[place] if place < len(self.times) else None
 
     def least(self, begin: Time, end: Time) -> int:
-        """The smallest value from one time up to, but not at, another."""
+        """Return the smallest value in a period, excluding its end."""
         first = max(0, bisect_right(self.times, begin) - 1)
         last = bisect_right(self.times, end - 1)
         return min(self.values[first : max(last, first + 1)])
 
     def spells(self, begin: Time, end: Time) -> Iterator[tuple[Time, Duration, int]]:
-        """Each stretch of one value between two times: when it begins, how long it lasts, the value."""
+        """Yield each period of constant value between two times: start, length and value."""
         place = max(0, bisect_right(self.times, begin) - 1)
         at = begin
         while at < end:
@@ -44,16 +44,16 @@ class Steps:
             place += 1
 
     def mean(self, begin: Time, end: Time) -> float:
-        """The mean over a stretch of time."""
+        """Return the mean over a period."""
         return sum(length * value for _, length, value in self.spells(begin, end)) / (end - begin)
 
     def moved(self, by: Duration) -> "Steps":
-        """The same, so much earlier."""
+        """Return the same function, shifted to an earlier time."""
         return Steps([time - by for time in self.times], self.values)
 
 
 def steps_from(points: Iterable[tuple[Time, int]]) -> Steps:
-    """Steps from points in order of time; what changes nothing is left out, the last of an instant counts."""
+    """Return steps from points in order of time; drop points without a change, and keep the last of an instant."""
     times: list[Time] = []
     values: list[int] = []
     for time, value in points:

@@ -1,1 +1,1 @@
-"""The paper's experiments with real processes, at reduced size: each agent is a worker process on this host."""
+"""The paper's experiments with real processes at reduced size: each agent is a worker process on this host."""

@@ -10,19 +10,19 @@ LIVE_FIGURES = 3
 
 
 def draw_live(study: LiveStudy, folder: Path, step: Callable[[str], None]) -> list[Path]:
-    """Draw all figures into a folder; the files written."""
+    """Draw all figures into a folder and return the files written."""
     names = ("new heuristic", "old heuristic")
     sheets = {
         "live-experiment1": (
-            f"Experiment 1 for real: {study.static[0].chains:,} chains on eight processes",
+            f"Experiment 1, real processes: {study.static[0].chains:,} chains on eight processes",
             {name: seen.lanes for name, seen in zip(names, study.static, strict=True)},
         ),
         "live-experiment2": (
-            f"Experiment 2 for real: {study.dynamic[0].chains:,} chains, processes created on demand",
+            f"Experiment 2, real processes: {study.dynamic[0].chains:,} chains, processes created on demand",
             {name: seen.lanes for name, seen in zip(names, study.dynamic, strict=True)},
         ),
         "live-experiment4": (
-            f"Experiment 4 for real: {study.faults.killed} processes killed",
+            f"Experiment 4, real processes: {study.faults.killed} processes killed",
             {"new heuristic": study.faults.lanes},
         ),
     }

@@ -1,7 +1,6 @@
-"""Whether the paper's claims hold with real processes: that all chains are done, once, on the right agents.
+"""Judge the paper's claims with real processes: all chains are done, once, on the right agents.
 
-By how much a heuristic shortens a run is told but not judged: on a host that does other things, too, the times of two
-runs differ for more reasons than the heuristic.
+The gain of a heuristic is reported but not judged: on a busy host, the times of two runs differ for other reasons, too.
 """
 
 from tradewind.experiments.claims import Claim
@@ -11,21 +10,21 @@ from tradewind.experiments.steep.measure import done, length_of, longest_without
 from tradewind.experiments.steep.settings import KILLS, SETS, SETUPS
 from tradewind.model.units import SECOND
 
-_CAUTION = "Real processes on a host that may be busy: times are told, not judged."
+_CAUTION = "Real processes on a possibly busy host: times are reported, not judged."
 
 
 def judge_live(study: LiveStudy) -> list[Claim]:
-    """All claims."""
+    """Judge all claims."""
     return [
         pair(
             "1 live",
-            "the same for real: chains that sleep, on eight worker processes; all on the right agents",
+            "the same with real processes: chains that sleep, on eight workers; all on the right agents",
             "all; 10.8% shorter",
             study.static,
         ),
         pair(
             "2 live",
-            "the same for real: worker processes created on demand, from one",
+            "the same with real processes: workers created on demand, starting from one",
             "seven created; 8.6% shorter",
             study.dynamic,
         ),
@@ -34,7 +33,7 @@ def judge_live(study: LiveStudy) -> list[Claim]:
 
 
 def pair(name: str, claim: str, paper: str, runs: tuple[Seen, Seen]) -> Claim:
-    """Claims 1 and 2."""
+    """Judge claims 1 and 2."""
     new, old = (length_of(seen.lanes, 0) for seen in runs)
     gain, shared = 1 - new.whole / max(1, old.whole), 1 - new.shared / max(1, old.shared)
     counts = " and ".join(f"{done(seen.lanes, 0):,}" for seen in runs)
@@ -50,7 +49,7 @@ def pair(name: str, claim: str, paper: str, runs: tuple[Seen, Seen]) -> Claim:
 
 
 def faults(seen: Seen) -> Claim:
-    """Claim 4."""
+    """Judge claim 4."""
     length = length_of(seen.lanes, 0)
     lost = sum(lane.is_lost for lane in seen.lanes)
     again = sum(not bar.is_done for lane in seen.lanes for bar in lane.bars)
@@ -59,7 +58,7 @@ def faults(seen: Seen) -> Claim:
     name, (since, time) = max(without.items(), key=lambda item: item[1][1])
     return Claim(
         "4 live",
-        "the same for real: eight worker processes killed with SIGKILL; all chains are done, capabilities come again",
+        "the same with real processes: eight workers killed with SIGKILL; all chains finish, capabilities come back",
         "all 1,000",
         f"{done(seen.lanes, 0):,} of {seen.chains:,} done, {_placed(seen)}, in {length.whole / SECOND:.1f} s;"
         f" {seen.killed} killed, {again} chains run again, {created} agents created; longest without {name}:"
@@ -70,7 +69,7 @@ def faults(seen: Seen) -> Claim:
 
 
 def is_sound(seen: Seen) -> bool:
-    """Whether all chains are done, each recorded once, on agents that offer what it required."""
+    """Return whether all chains are done, each recorded once, on agents that offer what they required."""
     return done(seen.lanes, 0) == seen.recorded == seen.chains and length_of(seen.lanes, 0).is_right and seen.are_apart
 
 

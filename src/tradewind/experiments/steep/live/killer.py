@@ -1,4 +1,4 @@
-"""Kills worker processes of this very process, as the paper's author killed agents."""
+"""Kill worker processes of this process, as the paper's author killed agents."""
 
 import os
 import random
@@ -17,7 +17,7 @@ _WORKER = "tradewind.live.worker"
 
 
 class Killer:
-    """Sends SIGKILL to any one worker each time a certain number of chains has ended."""
+    """A killer that sends SIGKILL to a random worker each time a given number of chains has finished."""
 
     def __init__(self, ends: Sequence[int], seed: int) -> None:
         self._ends = sorted(ends, reverse=True)
@@ -26,18 +26,18 @@ class Killer:
         self.killed: list[int] = []
 
     def sink_for(self, _state: State) -> Sink:
-        """What watches a run."""
+        """Return the sink that watches a run."""
         return self.observe
 
     def observe(self, record: Record) -> None:
-        """Take the next record of the log."""
+        """Process the next record of the log."""
         if not isinstance(record, Finished):
             return
         self._done += 1
         while self._ends and self._done >= self._ends[-1]:
             victims = [pid for pid in workers() if pid not in self.killed]
             if not victims:
-                return  # later
+                return  # try again after the next record
             self._ends.pop()
             victim = self._rng.choice(victims)
             os.kill(victim, signal.SIGKILL)
@@ -45,14 +45,14 @@ class Killer:
 
 
 def kill_ends(chains: int, kills: int, seed: int) -> list[int]:
-    """After how many ends of chains an agent is killed."""
+    """Draw after how many finished chains each agent is killed."""
     rng = random.Random(f"steep {seed} live kills")
     low, high = (round(share * chains) for share in KILLED_BETWEEN)
     return [rng.randint(low, high) for _ in range(kills)]
 
 
 def workers() -> list[int]:
-    """The worker processes that this process has, through its keeper, oldest first."""
+    """Return the worker processes started by this process through its keeper, oldest first."""
     found = []
     with suppress(psutil.NoSuchProcess):
         for keeper in psutil.Process().children():

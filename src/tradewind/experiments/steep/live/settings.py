@@ -1,8 +1,8 @@
-"""How the experiments are reduced to run on one host in about a minute.
+"""Reduced versions of the experiments that run on one host in about a minute.
 
-The chains, agents and limits are those of the simulated experiments 1, 2 and 4; a chain sleeps as long as it would run
-there, and all times are divided by a pace: run times, the time that VMs take to start, the interval between look-ups.
-Experiment 3 is not run: a thousand agents do not fit on one host.
+The chains, agents and limits are those of the simulated experiments 1, 2 and 4. A chain sleeps for its simulated run
+time. All times are divided by a pace: run times, the start time of VMs, and the interval between look-ups. Experiment 3
+is not run: a thousand agents do not fit on one host.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tradewind.experiments.steep.settings import BASELINE, DYNAMIC, FAULTS, INTE
 from tradewind.model.units import Duration
 
 KILLED_BETWEEN = (0.15, 0.65)
-"""Shares of the chains after whose ends agents are killed: about minutes 2:30 to 10 of the paper's run."""
+"""Fractions of finished chains at which agents are killed: about minutes 2:30 to 10 of the paper's run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +20,22 @@ class Reduced:
 
     trial: Trial
     pace: int
-    """How many times."""
+    """Speed-up factor."""
 
     @property
     def boot(self) -> Duration:
-        """How long an agent takes to start; where none are created, they are just there."""
+        """Return how long an agent takes to start; zero if none are created later."""
         return 0 if self.trial.is_static else BASELINE.boot // self.pace
 
     @property
     def interval(self) -> Duration:
-        """Between two look-ups."""
+        """Return the interval between two look-ups."""
         return INTERVAL // self.pace
 
 
 @dataclass(frozen=True, slots=True)
 class LiveExtent:
-    """How much is run for real."""
+    """How much to run with real processes."""
 
     static: Reduced = Reduced(STATIC, 200)
     dynamic: Reduced = Reduced(DYNAMIC, 60)

@@ -1,4 +1,4 @@
-"""Runs all experiments that are run for real, one after the other: they share the processors with nobody else of us."""
+"""Run all experiments with real processes, one after the other, so that they do not compete for processors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class LiveStudy:
-    """All that the live claims are judged by; pairs are those of the new and the old heuristic."""
+    """All results that the live claims are judged by; pairs are the new and the old heuristic."""
 
     static: tuple[Seen, Seen]
     dynamic: tuple[Seen, Seen]
@@ -20,7 +20,7 @@ class LiveStudy:
 
 
 def run_live_study(extent: LiveExtent, seed: int, step: Callable[[str], None]) -> LiveStudy:
-    """Run the experiments; times differ from run to run, what ran where may too."""
+    """Run the experiments; times, and possibly placements, differ from run to run."""
 
     def run(label: str, policy: str) -> Seen:
         reduced = {"1": extent.static, "2": extent.dynamic, "4": extent.faults}[label]

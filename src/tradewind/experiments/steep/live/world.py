@@ -1,4 +1,4 @@
-"""Runs an experiment for real: a session of the live driver on this host, with a process for each agent."""
+"""Run an experiment with real processes: a session of the live driver on this host, with one process per agent."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ from tradewind.model.workflow import Workflow
 from tradewind.pictures.lanes import Lane, Lanes
 
 _GRACE = 0.5
-"""Seconds for what still runs when a session ends; nothing does, unless it was interrupted."""
+"""Seconds to wait for running chains when a session ends; there are none unless it was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of an experiment run for real; times count from the start of its first chain."""
+    """The results of an experiment with real processes; times count from the start of its first chain."""
 
     chains: int
     lanes: Sequence[Lane]
     recorded: int
-    """Chains whose end the store has exactly once."""
+    """Chains whose end is in the store exactly once."""
     processes: int
-    """Worker processes that chains were children of."""
+    """Worker processes that were parents of chains."""
     are_apart: bool
-    """Whether no two agents shared one."""
+    """Whether no two agents shared a process."""
     killed: int
 
 
 def run_live(reduced: Reduced, policy: str, seed: int) -> Seen:
-    """Run an experiment with a heuristic; Ctrl-C ends it cleanly and is raised."""
+    """Run an experiment with a heuristic; Ctrl-C ends it cleanly and is raised again."""
     trial = reduced.trial
     reading = replace(BASELINE, boot=reduced.boot)
     killer = Killer(kill_ends(trial.chains, trial.kills, seed), seed)
@@ -80,7 +80,7 @@ def run_live(reduced: Reduced, policy: str, seed: int) -> Seen:
 
 
 def sleeping(reduced: Reduced, seed: int) -> Workflow:
-    """The chains of an experiment as commands: each tells its parent, and sleeps."""
+    """Return the chains of an experiment as commands: each prints its parent process and sleeps."""
     drawn = chains(reduced.trial, BASELINE, seed)
     tasks = (
         replace(
@@ -94,7 +94,7 @@ def sleeping(reduced: Reduced, seed: int) -> Workflow:
 
 
 def from_start(lanes: Sequence[Lane]) -> list[Lane]:
-    """The same lanes, with times that count from the first chain's start."""
+    """Return the lanes with times that count from the start of the first chain."""
     start = min((bar.begin for lane in lanes for bar in lane.bars), default=0)
     return [
         replace(
@@ -118,7 +118,7 @@ def _attempts(folder: Path, run: str) -> list[AttemptRow]:
 
 
 def _parents(attempts: Sequence[AttemptRow]) -> dict[int, set[str]]:
-    """For each agent, the processes that its chains were children of, by their own account."""
+    """Return, for each agent, the parent processes that its chains printed."""
     found: dict[int, set[str]] = {}
     for attempt in attempts:
         if attempt.outcome == "done":

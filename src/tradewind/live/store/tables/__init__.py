@@ -6,17 +6,16 @@ foreign keys: batches are complete by construction, and checking each unit's run
 """
 
 from tradewind.live.store.tables.columns import metadata
-from tradewind.live.store.tables.divisible import (
-    deliveries,
-    divisible_jobs,
-    free_ranges,
-    partitions,
-    pulses,
-    site_tokens,
-    sites,
-    slot_shares,
+from tradewind.live.store.tables.people import (
+    agent_tokens,
+    audit,
+    keys,
+    run_words,
+    tallies,
+    task_words,
+    tenants,
+    tokens,
 )
-from tradewind.live.store.tables.people import audit, keys, run_words, tallies, task_words, tenants, tokens
 from tradewind.live.store.tables.work import (
     attempts,
     cache,
@@ -32,21 +31,20 @@ from tradewind.live.store.tables.work import (
     memories,
     notes,
     runs,
+    share_deliveries,
     units,
 )
 
 __all__ = [
+    "agent_tokens",
     "attempts",
     "audit",
     "cache",
     "carried",
     "charges",
     "counters",
-    "deliveries",
     "digests",
-    "divisible_jobs",
     "documents",
-    "free_ranges",
     "generators",
     "keys",
     "leases",
@@ -55,13 +53,9 @@ __all__ = [
     "memories",
     "metadata",
     "notes",
-    "partitions",
-    "pulses",
     "run_words",
     "runs",
-    "site_tokens",
-    "sites",
-    "slot_shares",
+    "share_deliveries",
     "tallies",
     "task_words",
     "tenants",

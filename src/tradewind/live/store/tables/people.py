@@ -33,6 +33,19 @@ tokens = Table(
     PrimaryKeyConstraint("id", name="tokens_key"),
 )
 
+agent_tokens = Table(
+    "agent_tokens",
+    metadata,
+    Column("id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("tenants", Text, nullable=False),
+    Column("owner", Text),
+    number("created"),
+    number("expires", nullable=True),
+    PrimaryKeyConstraint("id", name="agent_tokens_key"),
+)
+
 audit = Table(
     "audit",
     metadata,

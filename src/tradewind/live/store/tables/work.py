@@ -76,6 +76,7 @@ machines = Table(
     number("released", nullable=True),
     Column("because", Text, nullable=False),
     Column("size", Text),
+    Column("joined", Text),
     PrimaryKeyConstraint("number", name="machines_key"),
 )
 
@@ -115,6 +116,22 @@ attempts = Table(
     Column("cpu", Float(53), nullable=False),
     number("memory"),
     PrimaryKeyConstraint("run", "unit", "attempt", name="attempts_key"),
+    sqlite_with_rowid=False,
+)
+
+share_deliveries = Table(
+    "share_deliveries",
+    metadata,
+    number("run"),
+    number("unit"),
+    number("share"),
+    number("attempt"),
+    number("number"),
+    number("at"),
+    Column("ranges", Text, nullable=False),
+    Column("checkpoint", Boolean, nullable=False),
+    Column("result", Text, nullable=False),
+    PrimaryKeyConstraint("run", "unit", "share", "attempt", "number", name="share_deliveries_key"),
     sqlite_with_rowid=False,
 )
 

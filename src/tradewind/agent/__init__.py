@@ -1,0 +1,1 @@
+"""The agent on a machine: runs work for a server over outbound HTTPS, and the SDK of programs with iterations."""
